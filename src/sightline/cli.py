@@ -1,0 +1,195 @@
+"""The command line. Heavy modules are imported where they are used, so that ``--help`` is quick."""
+
+import json
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sightline.errors import MapWarning, SightlineError
+
+if TYPE_CHECKING:
+    from sightline.maps import FreeSpace, Points
+    from sightline.places import Scenario
+    from sightline.visibility import Sensor
+
+app = typer.Typer(
+    name="sightline",
+    help="Sightline learns where things tend to be, and plans the shortest search for them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from sightline import __version__
+
+        typer.echo(f"sightline {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    debug: Annotated[bool, typer.Option(help="Show a traceback when something fails.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options of all commands; ``main`` reads --debug itself."""
+
+
+@app.command("map")
+def map_command(
+    file: Annotated[
+        str, typer.Argument(help="A map.yaml, a scenario folder, or a scenario that ships.")
+    ],
+    points: Annotated[int, typer.Option(min=1, help="Number of vantage points.")] = 25,
+    radius: Annotated[float, typer.Option(help="Robot radius in metres.")] = 0.25,
+    sensor_range: Annotated[
+        float, typer.Option("--range", help="How far the robot sees, in metres.")
+    ] = 2.5,
+    disc: Annotated[bool, typer.Option(help="See through walls, as the paper does.")] = False,
+    start: Annotated[
+        tuple[float, float] | None, typer.Option(help="Where the robot is: X Y in metres.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the first vantage point.")] = 0,
+    picture: Annotated[
+        Path | None, typer.Option(help="Where to draw the map.", show_default="out/NAME.png")
+    ] = None,
+    no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")] = False,
+    unknown_205: Annotated[
+        bool, typer.Option("--unknown-205", help="Read gray 205 as unknown.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Describe a map: sizes, warnings, vantage points and what they see; with a picture."""
+    from sightline.places import Scenario
+    from sightline.visibility import Sensor
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", MapWarning)
+        home = Scenario.load(file, unknown_205=unknown_205)
+    sensor = Sensor(range_m=sensor_range, kind="disc" if disc else "line_of_sight")
+    survey = _Survey(home, sensor, radius, points, start, seed)
+    facts = survey.facts([str(warning.message) for warning in caught])
+    if not no_picture:
+        facts["picture"] = str(survey.draw(picture or Path("out") / f"{home.name}.png"))
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2))
+    else:
+        for line in survey.lines(facts):
+            typer.echo(line)
+
+
+class _Survey:
+    """What ``sightline map`` tells of a home."""
+
+    def __init__(
+        self,
+        home: "Scenario",
+        sensor: "Sensor",
+        radius_m: float,
+        count: int,
+        start: tuple[float, float] | None,
+        seed: int,
+    ) -> None:
+        import numpy as np
+
+        from sightline.vantage import farthest_points
+        from sightline.visibility import visible
+
+        rng = np.random.default_rng(seed)
+        self.home, self.sensor = home, sensor
+        self.free: FreeSpace = home.map.free_space(radius_m, start=start)
+        self.points: Points = farthest_points(self.free, count, rng=rng, start=start)
+        self.cells: Points = home.target_cells()
+        self.sees = visible(home, self.points, self.cells, sensor)
+
+    def facts(self, told: list[str]) -> dict[str, Any]:
+        """Everything as plain values, lengths in metres."""
+        import numpy as np
+
+        on, seen = self.home.map, np.zeros(len(self.cells), dtype=bool)
+        seen[self.sees.indices] = True
+        area = on.resolution_m**2
+        return {
+            "name": self.home.name,
+            "title": self.home.places.title,
+            "size_m": [round(side, 3) for side in on.size_m],
+            "cells": list(on.shape[::-1]),
+            "resolution_m": on.resolution_m,
+            "origin": list(on.origin),
+            "free_m2": round(float(on.free.sum()) * area, 2),
+            "occupied_m2": round(float(on.occupied.sum()) * area, 2),
+            "unknown_m2": round(float(on.unknown.sum()) * area, 2),
+            "robot_radius_m": self.free.robot_radius_m,
+            "reachable_m2": round(self.free.area_m2, 2),
+            "surfaces": len(self.home.places.surfaces),
+            "objects": list(self.home.objects),
+            "vantage_points": [[round(float(v), 3) for v in p] for p in self.points],
+            "target_cells": len(self.cells),
+            "cells_seen": round(float(seen.mean()), 4) if seen.size else 0.0,
+            "object_mass_seen": {
+                thing: round(float(self.home.mass(thing, self.cells)[seen].sum()), 4)
+                for thing in self.home.objects
+            },
+            "warnings": told,
+        }
+
+    def lines(self, facts: dict[str, Any]) -> list[str]:
+        """The facts as a person reads them."""
+        (width, height), (columns, rows) = facts["size_m"], facts["cells"]
+        looks = "through walls" if self.sensor.kind == "disc" else "in line of sight"
+        out = [
+            f"{facts['name']}: {facts['title']}" if facts["title"] else facts["name"],
+            f"  size        {width:g} x {height:g} m, {columns} x {rows} cells "
+            f"of {facts['resolution_m']:g} m, origin {tuple(facts['origin'])}",
+            f"  area        free {facts['free_m2']:g} m2, occupied {facts['occupied_m2']:g} m2, "
+            f"unknown {facts['unknown_m2']:g} m2",
+            f"  reachable   {facts['reachable_m2']:g} m2 for a robot of radius "
+            f"{facts['robot_radius_m']:g} m",
+            f"  surfaces    {facts['surfaces']}; objects: {', '.join(facts['objects']) or 'none'}",
+            f"  coverage    {len(self.points)} vantage points see {facts['cells_seen']:.1%} of "
+            f"{facts['target_cells']} target cells within {self.sensor.range_m:g} m {looks}",
+        ]
+        if facts["object_mass_seen"]:
+            shares = (f"{name} {share:.1%}" for name, share in facts["object_mass_seen"].items())
+            out.append(f"  objects     in view of some point: {', '.join(shares)}")
+        out += [f"  warning     {told}" for told in facts["warnings"]]
+        if "picture" in facts:
+            out.append(f"  picture     {facts['picture']}")
+        return out
+
+    def draw(self, path: Path) -> Path:
+        """The map, the points and what they see."""
+        from sightline import plot
+
+        ax = plot.draw_survey(self.home, self.free, self.points, self.cells, self.sees)
+        return plot.save(ax, path)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line: one line on stderr and exit code 2 when something fails."""
+    words = sys.argv[1:] if arguments is None else arguments
+    _run(lambda: app(words, prog_name="sightline"), debug="--debug" in words)
+
+
+def _run(command: Callable[[], Any], *, debug: bool) -> None:
+    try:
+        command()
+    except (SightlineError, ValueError, OSError) as reason:
+        if debug:
+            raise
+        typer.echo(f"sightline: {reason}", err=True)
+        raise SystemExit(2) from None
+
+
+if __name__ == "__main__":
+    main()

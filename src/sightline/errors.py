@@ -1,0 +1,28 @@
+"""What can go wrong, in words that a user can act on.
+
+Every message is one sentence that names the value, the limit and the valid choices.
+"""
+
+
+class SightlineError(Exception):
+    """Base of all errors that a user can act on."""
+
+
+class MapError(SightlineError):
+    """A map file or grid that cannot be used."""
+
+
+class PlacesError(SightlineError):
+    """A places file or scenario folder that cannot be used."""
+
+
+class UnreachableError(SightlineError):
+    """A position at which the robot cannot stand, or to which it cannot drive."""
+
+
+class UnknownObjectError(SightlineError):
+    """An object that the scenario does not know."""
+
+
+class MapWarning(UserWarning):
+    """A map that loads by the rules, though probably not as its maker meant it."""

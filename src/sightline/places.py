@@ -1,0 +1,325 @@
+"""Named surfaces and rooms over a map, where objects tend to lie on them, and scenarios on disk.
+
+A scenario is a folder with a Nav2 map (``map.yaml`` and its image) and a ``places.yaml``; the format of
+the latter is described in ``docs/places.md``. Positions are metres in the map frame.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+
+from sightline import polygon as poly
+from sightline.errors import PlacesError, UnknownObjectError
+from sightline.mapfile import OCCUPIED, read_yaml
+from sightline.maps import Mask, OccupancyMap, Points, as_points
+
+FORMAT = "sightline-places/1"
+SHIPPED = ("kitchen1", "kitchen2", "aws_small_house", "iai_apartment", "wrs2020")
+MAX_HEIGHT_M = 5.0
+SUM_TOLERANCE = 1e-6
+
+Distribution = Mapping[str, Mapping[str, float]]  # object -> surface -> probability
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """A piece of furniture: something that objects lie on, or that only stands in the way."""
+
+    name: str
+    category: str
+    polygon: poly.Polygon
+    height_m: float
+    room: str | None = None
+    support: Literal["solid", "legs"] = "solid"
+
+    @cached_property
+    def area_m2(self) -> float:
+        """Area of the footprint."""
+        return abs(poly.signed_area(self.polygon))
+
+    def sample(self, *, rng: np.random.Generator) -> Points:
+        """A position (2,) uniform over the footprint."""
+        low, high = self.polygon.min(axis=0), self.polygon.max(axis=0)
+        while True:
+            point: Points = rng.uniform(low, high)
+            if poly.holds(self.polygon, point):
+                return point
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Surfaces, rooms and object distributions, all by name, in the order of the file."""
+
+    surfaces: Mapping[str, Surface] = field(default_factory=dict)
+    rooms: Mapping[str, poly.Polygon] = field(default_factory=dict)
+    distributions: Mapping[str, Distribution] = field(default_factory=dict)
+    title: str = ""
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Places":
+        """Read and check a ``places.yaml``."""
+        return _Reader(Path(path)).places()
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Turns the fields of one file into ``Places``; every complaint names the file and the entry."""
+
+    path: Path
+
+    def places(self) -> Places:
+        content = read_yaml(self.path, PlacesError)
+        known = ("format", "title", "source", "licence", "rooms", "surfaces", "distributions")
+        self._only(content, known, "the file")
+        if content.get("format") != FORMAT:
+            raise self.wrong(f"format must be '{FORMAT}', not {content.get('format')!r}")
+        rooms = {
+            name: self.polygon(entry, f"room '{name}'")
+            for name, entry in self.mapping(content, "rooms").items()
+        }
+        surfaces = {
+            name: self.surface(name, entry, rooms)
+            for name, entry in self.mapping(content, "surfaces").items()
+        }
+        distributions = {
+            name: self.distribution(name, entry, surfaces)
+            for name, entry in self.mapping(content, "distributions").items()
+        }
+        return Places(surfaces, rooms, distributions, str(content.get("title", "")))
+
+    def wrong(self, complaint: str) -> PlacesError:
+        return PlacesError(f"{self.path}: {complaint}.")
+
+    def mapping(self, content: Any, name: str) -> dict[str, Any]:
+        value = content.get(name) or {}
+        if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+            raise self.wrong(f"'{name}' must map names to entries")
+        return value
+
+    def _only(self, entry: dict[str, Any], known: tuple[str, ...], what: str) -> None:
+        for key in entry:
+            if key not in known:
+                raise self.wrong(
+                    f"{what} has an unknown field {key!r}; valid are {', '.join(known)}"
+                )
+
+    def number(self, value: Any, what: str) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+            raise self.wrong(f"{what} must be a finite number, not {value!r}")
+        return float(value)
+
+    def polygon(self, entry: Any, what: str) -> poly.Polygon:
+        corners = entry.get("polygon") if isinstance(entry, dict) else None
+        if not isinstance(corners, list) or len(corners) < 3:
+            raise self.wrong(f"{what} needs a polygon of at least 3 corners [x, y]")
+        for corner in corners:
+            if not isinstance(corner, list) or len(corner) != 2:
+                raise self.wrong(f"{what} has a corner that is not [x, y]: {corner!r}")
+        points = np.array([[self.number(v, f"{what}: a corner") for v in c] for c in corners])
+        if abs(poly.signed_area(points)) < 1e-6:
+            raise self.wrong(f"{what} has a polygon without area")
+        if poly.crosses_itself(points):
+            raise self.wrong(f"{what} has a polygon that crosses itself")
+        return points
+
+    def surface(self, name: str, entry: Any, rooms: dict[str, poly.Polygon]) -> Surface:
+        what = f"surface '{name}'"
+        polygon = self.polygon(entry, what)
+        self._only(entry, ("category", "room", "height_m", "support", "polygon"), what)
+        category, room = entry.get("category"), entry.get("room")
+        if not isinstance(category, str) or not category:
+            raise self.wrong(f"{what} needs a category such as CounterTop, not {category!r}")
+        if room is not None and room not in rooms:
+            raise self.wrong(f"{what} is in room {room!r}; valid are {', '.join(rooms) or 'none'}")
+        height = self.number(entry.get("height_m"), f"{what}: height_m")
+        if not 0 < height <= MAX_HEIGHT_M:
+            raise self.wrong(
+                f"{what}: height_m must be above 0 and at most {MAX_HEIGHT_M}, not {height}"
+            )
+        support = entry.get("support", "solid")
+        if support not in ("solid", "legs"):
+            raise self.wrong(f"{what}: support {support!r} is unknown; valid are solid, legs")
+        return Surface(name, category, polygon, height, room, support)
+
+    def distribution(self, name: str, entry: Any, surfaces: dict[str, Surface]) -> Distribution:
+        if not isinstance(entry, dict) or not entry:
+            raise self.wrong(f"distribution '{name}' must map objects to surfaces")
+        return {
+            thing: self.row(f"{name}: '{thing}'", row, surfaces) for thing, row in entry.items()
+        }
+
+    def row(self, what: str, row: Any, surfaces: dict[str, Surface]) -> dict[str, float]:
+        if not isinstance(row, dict) or not row:
+            raise self.wrong(f"distribution {what} must map surfaces to probabilities")
+        out = {}
+        for surface, value in row.items():
+            if surface not in surfaces:
+                raise self.wrong(
+                    f"distribution {what} names surface {surface!r}; valid are "
+                    f"{', '.join(surfaces) or 'none'}"
+                )
+            out[surface] = self.number(value, f"distribution {what}: {surface}")
+            if out[surface] < 0:
+                raise self.wrong(f"distribution {what}: {surface} is below 0: {out[surface]}")
+        total = sum(out.values())
+        if abs(total - 1) > SUM_TOLERANCE:
+            raise self.wrong(f"distribution {what} sums to {total:.6g}; it must sum to 1")
+        return {surface: p / total for surface, p in out.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """A home: its map, its places and one distribution of its objects.
+
+    ``map`` is the map of the file with the footprints of all surfaces added as occupied: a lidar sees
+    the legs of a table, a robot with a body cannot drive under it.
+    """
+
+    name: str
+    map: OccupancyMap
+    places: Places = field(default_factory=Places)
+    distribution: str | None = None
+
+    def __post_init__(self) -> None:
+        for surface in self.places.surfaces.values():
+            self._check_on_map(f"surface '{surface.name}'", surface.polygon)
+        valid = self.places.distributions
+        if self.distribution is not None and self.distribution not in valid:
+            raise PlacesError(
+                f"{self.name} has no distribution '{self.distribution}'; "
+                f"valid are {', '.join(valid) or 'none'}."
+            )
+        cells = np.where(_furniture(self.map, self.places), np.int8(OCCUPIED), self.map.occupancy)
+        furnished = OccupancyMap(cells, self.map.resolution_m, self.map.origin)
+        object.__setattr__(self, "map", furnished)
+
+    @classmethod
+    def load(
+        cls,
+        name: str | Path,
+        *,
+        distribution: str | None = None,
+        unknown_205: bool = False,
+    ) -> "Scenario":
+        """Load a scenario that ships, a folder, or a ``map.yaml`` (with the places beside it, if any).
+
+        Without a ``distribution`` the first one of the file is taken.
+        """
+        folder = Path(__file__).parent / "scenarios" / str(name) if name in SHIPPED else Path(name)
+        folder = folder.expanduser()
+        if not folder.exists():
+            raise PlacesError(
+                f"{name} is neither a folder, nor a map.yaml, nor a scenario that ships "
+                f"({', '.join(SHIPPED)})."
+            )
+        map_file = folder / "map.yaml" if folder.is_dir() else folder
+        places_file = map_file.with_name("places.yaml")
+        places = Places.load(places_file) if places_file.exists() else Places()
+        if distribution is None and places.distributions:
+            distribution = next(iter(places.distributions))
+        title = map_file.parent.resolve().name if map_file.name == "map.yaml" else map_file.stem
+        occupancy = OccupancyMap.load(map_file, unknown_205=unknown_205)
+        return cls(title, occupancy, places, distribution)
+
+    @cached_property
+    def furniture(self) -> Mask:
+        """Cells covered by some surface."""
+        return _furniture(self.map, self.places)
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        """The objects whose distribution is known."""
+        return tuple(self.places.distributions[self.distribution]) if self.distribution else ()
+
+    def probabilities(self, thing: str) -> Mapping[str, float]:
+        """Chance of lying on each surface: the paper's P(f), which sums to 1."""
+        if thing not in self.objects:
+            raise UnknownObjectError(
+                f"{self.name} knows no object '{thing}'; valid are {', '.join(self.objects) or 'none'}."
+            )
+        assert self.distribution is not None  # else there are no objects
+        return self.places.distributions[self.distribution][thing]
+
+    def sample_position(self, thing: str, *, rng: np.random.Generator) -> Points:
+        """Where an object lies this time (2,): a surface by its probability, uniform on the surface."""
+        chances = self.probabilities(thing)
+        chosen = rng.choice(len(chances), p=list(chances.values()))
+        return self.places.surfaces[list(chances)[chosen]].sample(rng=rng)
+
+    def target_cells(self, *, spacing_m: float = 0.2, reach_m: float = 1.2) -> Points:
+        """Centres (n, 2) of the squares in which an object can be: a lattice along the map's axes.
+
+        Squares whose centre is within ``reach_m`` of a free cell, except what is unknown and joined to
+        the outside; and every square that a surface of the distribution touches.
+        """
+        rows, columns = (int(np.ceil(side / spacing_m - 1e-9)) for side in self.map.size_m[::-1])
+        lattice = np.stack(np.meshgrid(np.arange(columns), np.arange(rows)), axis=-1) + 0.5
+        centres = self.map.to_world(lattice.reshape(-1, 2) * (spacing_m / self.map.resolution_m))
+        near = ndimage.distance_transform_edt(~self.map.free) * self.map.resolution_m <= reach_m
+        wanted = near & ~_outside(self.map) if self.map.free.any() else near & False
+        kept = self.map.look_up(wanted, centres, False)
+        for thing in self.objects:
+            kept |= self.mass(thing, centres, spacing_m=spacing_m) > 0
+        return np.asarray(centres[kept])
+
+    def mass(self, thing: str, cells: ArrayLike, *, spacing_m: float = 0.2) -> NDArray[np.float64]:
+        """Exact chance (n,) that an object lies in each square of side ``spacing_m`` around ``cells``.
+
+        The sum over surfaces of probability times the share of the surface in the square; it sums to 1
+        over ``target_cells()``.
+        """
+        scale = self.map.resolution_m
+        grid = self.map.to_grid(as_points(cells).reshape(-1, 2)) * scale
+        out = np.zeros(len(grid))
+        for name, chance in self.probabilities(thing).items():
+            surface = self.places.surfaces[name]
+            polygon = self.map.to_grid(surface.polygon) * scale
+            low, high = polygon.min(axis=0) - spacing_m / 2, polygon.max(axis=0) + spacing_m / 2
+            for i in np.flatnonzero(((grid > low) & (grid < high)).all(axis=1)):
+                inside = poly.area_in_square(
+                    polygon, grid[i] - spacing_m / 2, grid[i] + spacing_m / 2
+                )
+                out[i] += chance * inside / surface.area_m2
+        return out
+
+    def _check_on_map(self, what: str, polygon: poly.Polygon) -> None:
+        inside = self.map.contains(polygon + (self.map.to_world((0.5, 0.5)) - polygon) * 1e-9)
+        if not inside.all():
+            x, y = polygon[~inside][0]
+            width, height = self.map.size_m
+            raise PlacesError(
+                f"{self.name}: {what} has a corner ({x:g}, {y:g}) outside the map, which is "
+                f"{width:g} x {height:g} m from origin {self.map.origin}."
+            )
+
+
+def _furniture(on: OccupancyMap, places: Places) -> Mask:
+    mask = np.zeros(on.shape, dtype=bool)
+    for surface in places.surfaces.values():
+        mask |= footprint(on, surface.polygon)
+    return mask
+
+
+def footprint(on: OccupancyMap, polygon: poly.Polygon) -> Mask:
+    """Cells (rows, columns) whose centres lie in a polygon."""
+    grid = on.to_grid(polygon)
+    rows, columns = on.shape
+    low = np.clip(np.floor(grid.min(axis=0)).astype(int), 0, (columns, rows))
+    high = np.clip(np.ceil(grid.max(axis=0)).astype(int), 0, (columns, rows))
+    x, y = np.meshgrid(np.arange(low[0], high[0]) + 0.5, np.arange(low[1], high[1]) + 0.5)
+    mask = np.zeros(on.shape, dtype=bool)
+    mask[low[1] : high[1], low[0] : high[0]] = poly.holds(grid, np.stack([x, y], axis=-1))
+    return mask
+
+
+def _outside(of: OccupancyMap) -> Mask:
+    """Unknown cells that are joined to the map's rim."""
+    parts, _ = ndimage.label(of.unknown)
+    rim = np.unique(np.concatenate([parts[0], parts[-1], parts[:, 0], parts[:, -1]]))
+    return np.asarray(np.isin(parts, rim[rim > 0]))
