@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--no-header --no-annotate --no-emit-index-url pyproject.toml requirements/build.in
 
-.PHONY: help demo test test-slow test-kernels lint docs bench check lock scenarios clean
+.PHONY: help demo test test-slow test-kernels lint docs bench bench-docs check lock scenarios clean
 
 help:
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -34,10 +34,13 @@ lint: .venv/dev.done ## style, types and who may import whom
 
 docs: .venv/dev.done ## the documentation, into site/
 	$(BIN)/python tools/fill_docs.py
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: .venv-bench/done ## ours and the peers, side by side
 	.venv-bench/bin/python -m benchmarks
+
+bench-docs: .venv-bench/done ## the same, written into docs/benchmarks.md
+	.venv-bench/bin/python -m benchmarks --write
 
 check: test lint docs test-kernels test-slow ## everything that CI runs
 

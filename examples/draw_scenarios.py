@@ -36,12 +36,16 @@ def draw(name: str, folder: Path) -> str:
 def main() -> None:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "out/demo")
     parts = ["<!doctype html><meta charset=utf-8><title>Sightline: scenarios</title>"]
-    parts.append("<style>body{font:16px sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}")
+    parts.append(
+        "<style>body{font:16px sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}"
+    )
     parts.append("img{max-width:100%}</style><h1>The scenarios that ship</h1>")
     for name in POINTS:
         line = draw(name, folder)
         print(line)
-        parts.append(f"<h2>{name}</h2><p>{html.escape(line)}</p><img src='{name}.png' alt='{name}'>")
+        parts.append(
+            f"<h2>{name}</h2><p>{html.escape(line)}</p><img src='{name}.png' alt='{name}'>"
+        )
     (folder / "index.html").write_text("\n".join(parts), encoding="utf-8")
     print(f"Pictures: {folder / 'index.html'}")
 

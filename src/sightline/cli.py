@@ -37,7 +37,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    debug: Annotated[bool, typer.Option(help="Show a traceback when something fails.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show a traceback when something fails.")
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
     ] = False,
@@ -55,7 +57,9 @@ def map_command(
     sensor_range: Annotated[
         float, typer.Option("--range", help="How far the robot sees, in metres.")
     ] = 2.5,
-    disc: Annotated[bool, typer.Option(help="See through walls, as the paper does.")] = False,
+    disc: Annotated[
+        bool, typer.Option("--disc", help="See through walls, as the paper does.")
+    ] = False,
     start: Annotated[
         tuple[float, float] | None, typer.Option(help="Where the robot is: X Y in metres.")
     ] = None,
@@ -67,6 +71,9 @@ def map_command(
     unknown_205: Annotated[
         bool, typer.Option("--unknown-205", help="Read gray 205 as unknown.")
     ] = False,
+    humble: Annotated[
+        bool, typer.Option("--humble", help="Load by the rules of ROS 2 Humble's map server.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Describe a map: sizes, warnings, vantage points and what they see; with a picture."""
@@ -75,7 +82,7 @@ def map_command(
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", MapWarning)
-        home = Scenario.load(file, unknown_205=unknown_205)
+        home = Scenario.load(file, rules="humble" if humble else "nav2", unknown_205=unknown_205)
     sensor = Sensor(range_m=sensor_range, kind="disc" if disc else "line_of_sight")
     survey = _Survey(home, sensor, radius, points, start, seed)
     facts = survey.facts([str(warning.message) for warning in caught])

@@ -2,7 +2,8 @@
 
 All positions and lengths here are in units of cells: (x, y) along columns and rows, cell (r, c) covers
 ``[c, c+1] x [r, r+1]``. The region is the union of the masked squares; a path may touch obstacles, and
-bends only at their corners. The paper's dist (A* on the 8-connected grid) is up to 8 % longer.
+bends only at their corners. The paper's dist, A* on the 8-connected grid, is up to 12 % longer on the
+scenarios that ship.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -34,16 +35,9 @@ class Geodesics:
 
     def __init__(self, mask: NDArray[np.bool_]) -> None:
         blocked = np.pad(~np.asarray(mask, dtype=bool), 1, constant_values=True)
-        code, corner_at, self._corners = geodesic.corner_codes(blocked)
-        rows, columns = np.divmod(np.flatnonzero(corner_at >= 0), blocked.shape[1])
+        code, corner_at, corner_cell = geodesic.corner_codes(blocked)
         self._shape = blocked.shape
-        self._mesh = geodesic.Mesh(
-            code,
-            corner_at,
-            columns.astype(np.float64),
-            rows.astype(np.float64),
-            blocked.shape[1],
-        )
+        self._mesh = geodesic.Mesh(code, corner_at, corner_cell, blocked.shape[1])
 
     def field(self, source: Positions, *, limit: float = np.inf) -> NDArray[np.float64]:
         """Distances from a position to all cell centres (rows, columns).
@@ -96,12 +90,12 @@ class Geodesics:
             while corner >= 0:
                 corners.append(corner)
                 corner = int(front.parent[corner])
-        mesh = self._mesh
-        inner = [(mesh.corner_x[i] - 1, mesh.corner_y[i] - 1) for i in reversed(corners)]
-        return np.array([tuple(np.asarray(start)), *inner, tuple(np.asarray(goal))])
+        rows, columns = np.divmod(self._mesh.corner_cell[corners[::-1]], self._mesh.width)
+        inner = np.stack([columns, rows], axis=1) - 1.0
+        return np.vstack([start, inner, goal])
 
     def _front(self) -> geodesic.Front:
-        cells, corners = self._mesh.code.size, self._corners
+        cells, corners = self._mesh.code.size, self._mesh.corner_cell.size
         return geodesic.Front(
             cell=np.empty(cells),
             corner=np.empty(corners),
@@ -117,7 +111,8 @@ class Geodesics:
 
     def _bends(self, points: Positions) -> Bends:
         front = self._front()
-        corner, length = np.empty(self._corners, np.int32), np.empty(self._corners)
+        room = self._mesh.corner_cell.size
+        corner, length = np.empty(room, np.int32), np.empty(room)
         first = np.zeros(len(points) + 1, np.int64)
         corners, lengths = [corner[:0]], [length[:0]]
         for j, (x, y) in enumerate(points):
@@ -149,11 +144,9 @@ def _shares(count: int, parts: int) -> list[slice]:
 
 
 def _join(parts: list[Bends]) -> Bends:
-    first = [np.zeros(1, np.int64)]
-    for part in parts:
-        first.append(part.first[1:] + first[-1][-1])
+    counts = np.concatenate([np.diff(part.first) for part in parts])
     return Bends(
-        np.concatenate(first),
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
         np.concatenate([part.corner for part in parts]),
         np.concatenate([part.length for part in parts]),
     )

@@ -17,8 +17,10 @@ raw                                                  the gray value if it is 0..
 
 import math
 import os
+import re
+import reprlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -34,6 +36,7 @@ Mode = Literal["trinary", "scale", "raw"]
 Rules = Literal["nav2", "humble"]
 Occupancy = NDArray[np.int8]
 Shade = NDArray[np.float64]
+Opacity = NDArray[np.float64]
 
 FREE, OCCUPIED, UNKNOWN = 0, 100, -1
 MAX_CELLS = 64_000_000  # 400 m x 400 m at 5 cm; a header that asks for more is refused unread
@@ -66,7 +69,7 @@ def read_yaml(path: Path, error: type[Exception]) -> dict[str, Any]:
         raise error(f"{path} does not exist.") from None
     except (OSError, UnicodeDecodeError) as reason:
         raise error(f"{path} cannot be read: {reason}.") from None
-    except (yaml.YAMLError, RecursionError) as reason:
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError, OverflowError) as reason:
         raise error(f"{path} is not valid YAML: {_one_line(reason)}.") from None
     if not isinstance(content, dict):
         raise error(f"{path} must hold a mapping of fields, not {type(content).__name__}.")
@@ -74,7 +77,10 @@ def read_yaml(path: Path, error: type[Exception]) -> dict[str, Any]:
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """A safe loader that refuses a mapping with the same key twice instead of taking the last."""
+    """A safe loader that refuses a mapping with the same key twice instead of taking the last.
+
+    It reads ``5e-2`` as a number, as YAML 1.2 and the map server do.
+    """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -87,31 +93,68 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+_StrictLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"),
+    list("-+.0123456789"),
+)
+
+
 def _one_line(reason: Exception) -> str:
-    return " ".join(str(reason).split())
+    return shorten(" ".join(str(reason).split()), 200)
+
+
+def shorten(text: str, most: int = 80) -> str:
+    """A text that fits a sentence."""
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def quoted(value: object) -> str:
+    """A value as an error message shows it: however large or deep it is, the text is short."""
+    return shorten(reprlib.repr(value))
+
+
+def number(value: object) -> float | None:
+    """The finite number that a YAML value is, else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        out = float(value)
+    except OverflowError:
+        return None
+    return out if math.isfinite(out) else None
+
+
+def expanded(path: Path, error: type[Exception]) -> Path:
+    """The path with ``~`` replaced by the home folder."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        raise error(f"{path} names a user whose home folder is not known.") from None
 
 
 def read_header(path: Path) -> MapHeader:
     """Read and check a ``map.yaml``; the image is looked for beside it."""
-    path = path.expanduser()
     fields = read_yaml(path, MapError)
     missing = [name for name in FIELDS if name not in fields]
     if missing:
         raise MapError(f"{path} lacks '{missing[0]}'; a map needs {', '.join(FIELDS)}.")
     image = fields["image"]
     if not isinstance(image, str) or not image:
-        raise MapError(f"{path}: 'image' must name a file, not {image!r}.")
+        raise MapError(f"{path}: 'image' must name a file, not {quoted(image)}.")
     mode = fields.get("mode", "trinary")
     if mode not in get_args(Mode):
-        raise MapError(f"{path}: mode {mode!r} is unknown; valid are {', '.join(get_args(Mode))}.")
+        raise MapError(
+            f"{path}: mode {quoted(mode)} is unknown; valid are {', '.join(get_args(Mode))}."
+        )
     if fields["negate"] not in (0, 1):
-        raise MapError(f"{path}: negate must be 0 or 1, not {fields['negate']!r}.")
+        raise MapError(f"{path}: negate must be 0 or 1, not {quoted(fields['negate'])}.")
     resolution = _number(path, fields, "resolution")
     if resolution <= 0:
         raise MapError(f"{path}: resolution must be above 0 m per pixel, not {resolution}.")
     origin = fields["origin"]
     if not isinstance(origin, list) or len(origin) != 3:
-        raise MapError(f"{path}: origin must be a list of x, y and yaw, not {origin!r}.")
+        raise MapError(f"{path}: origin must be a list of x, y and yaw, not {quoted(origin)}.")
     x, y, yaw = (_number(path, {f"origin[{i}]": v}, f"origin[{i}]") for i, v in enumerate(origin))
     occupied, free = (_number(path, fields, name) for name in ("occupied_thresh", "free_thresh"))
     if not 0 <= free < occupied <= 1:
@@ -126,14 +169,17 @@ def read_header(path: Path) -> MapHeader:
 
 
 def _number(path: Path, fields: dict[str, Any], name: str) -> float:
-    value = fields[name]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise MapError(f"{path}: {name} must be a finite number, not {value!r}.")
-    return float(value)
+    value = number(fields[name])
+    if value is None:
+        raise MapError(f"{path}: {name} must be a finite number, not {quoted(fields[name])}.")
+    return value
 
 
-def read_image(path: Path) -> tuple[Shade, NDArray[np.float64]]:
-    """Brightness of the colours and opacity, each (height, width) in 0..1, top row first."""
+def read_image(path: Path) -> tuple[Shade, Opacity | None]:
+    """Brightness of the colours and opacity, each (height, width) in 0..1, top row first.
+
+    An image without alpha channel has no opacity.
+    """
     with warnings.catch_warnings():
         # Pillow's own size limit warns before ours is asked
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)
@@ -153,19 +199,22 @@ def read_image(path: Path) -> tuple[Shade, NDArray[np.float64]]:
             raise MapError(f"The map image {path} cannot be read: {_one_line(reason)}.") from None
 
 
-def _channels(image: Image.Image) -> tuple[Shade, NDArray[np.float64]]:
+def _channels(image: Image.Image) -> tuple[Shade, Opacity | None]:
     if image.mode.startswith("I") or image.mode == "F":
         # Pillow keeps more than 8 bits per pixel only in these modes; all are 16-bit gray in files
         shade = np.asarray(image, dtype=np.float64) / 65535.0
-        return shade, np.ones_like(shade)
+        return shade, None
+    if image.mode in ("1", "L") and "transparency" not in image.info:
+        return np.asarray(image.convert("L")) / 255.0, None
     pixels = np.asarray(image.convert("RGBA"))
     colours = pixels[..., :3].sum(axis=2, dtype=np.int64)
-    return colours / (3 * 255.0), pixels[..., 3] / 255.0
+    has_alpha = image.mode in ("LA", "PA", "RGBA") or "transparency" in image.info
+    return colours / (3 * 255.0), pixels[..., 3] / 255.0 if has_alpha else None
 
 
 def to_occupancy(
     shade: Shade,
-    opacity: NDArray[np.float64],
+    opacity: Opacity | None,
     header: MapHeader,
     rules: Rules,
 ) -> Occupancy:
@@ -173,7 +222,7 @@ def to_occupancy(
     if header.mode == "raw":
         gray = np.floor(shade * 255 + 0.5)
         return _bottom_first(np.where(gray <= OCCUPIED, gray, UNKNOWN))
-    if rules == "humble" and header.mode == "trinary" and (opacity < 1).any():
+    if rules == "humble" and header.mode == "trinary" and opacity is not None:
         shade = (3 * shade + opacity) / 4
     p = shade if header.negate else 1 - shade
     occupied, free = header.occupied_thresh, header.free_thresh
@@ -184,7 +233,7 @@ def to_occupancy(
         cells = np.where(p > occupied, OCCUPIED, np.where(p < free, FREE, between))
     else:
         cells = np.where(p >= occupied, OCCUPIED, np.where(p <= free, FREE, between))
-    if rules == "nav2" or header.mode == "scale":
+    if opacity is not None and (rules == "nav2" or header.mode == "scale"):
         cells = np.where(opacity < 1, UNKNOWN, cells)
     return _bottom_first(cells)
 
@@ -195,7 +244,7 @@ def _bottom_first(cells: NDArray[Any]) -> Occupancy:
 
 def load(path: Path, *, rules: Rules, unknown_205: bool) -> tuple[Occupancy, MapHeader]:
     """Occupancy (row 0 at the bottom) and header of a Nav2 map; warns of the gray-205 trap."""
-    header = read_header(path)
+    header = read_header(expanded(path, MapError))
     shade, opacity = read_image(header.image)
     occupancy = to_occupancy(shade, opacity, header, rules)
     is_205 = _bottom_first(np.rint(shade * 255) == UNKNOWN_GRAY).astype(bool)
@@ -258,6 +307,9 @@ def save(
     image_format: str | None,
 ) -> None:
     """Write ``path`` (a ``.yaml``) and its image beside it; a crash leaves the old files whole."""
+    path = expanded(path, MapError)
+    if path.suffix not in (".yaml", ".yml"):
+        raise MapError(f"A map is saved under a name that ends in .yaml or .yml, not '{path}'.")
     if mode not in _SAVERS:
         raise MapError(f"Mode {mode!r} is unknown; valid are {', '.join(_SAVERS)}.")
     suffix = image_format or ("png" if mode == "scale" else "pgm")
@@ -278,14 +330,25 @@ def save(
     }
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(image_path, lambda part: pixels(occupancy).save(part, format=_FORMATS[suffix]))
         text = yaml.safe_dump(header, sort_keys=False, default_flow_style=None)
-        _replace(path, lambda part: part.write_text(text, encoding="utf-8"))
+        _replace(
+            {
+                image_path: lambda to: pixels(occupancy).save(to, format=_FORMATS[suffix]),
+                path: lambda to: to.write_text(text, encoding="utf-8"),
+            }
+        )
     except OSError as reason:
         raise MapError(f"The map cannot be written to {path}: {reason}.") from None
 
 
-def _replace(path: Path, write: Callable[[Path], object]) -> None:
-    part = path.with_name(f".{path.name}.part")
-    write(part)
-    os.replace(part, path)
+def _replace(writers: Mapping[Path, Callable[[Path], object]]) -> None:
+    """Write all files beside their places first, and move them in only when all are written."""
+    parts = {path: path.with_name(f".{path.name}.part") for path in writers}
+    try:
+        for path, write in writers.items():
+            write(parts[path])
+        for path, part in parts.items():
+            os.replace(part, path)
+    finally:
+        for part in parts.values():
+            part.unlink(missing_ok=True)

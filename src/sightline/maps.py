@@ -21,6 +21,8 @@ from sightline.distance import Geodesics, eight_connected_field
 from sightline.errors import MapError, UnreachableError
 from sightline.mapfile import FREE, MAX_CELLS, OCCUPIED, UNKNOWN
 
+FAR = 2**40  # cells; farther than any map, and still a whole number
+
 Points = NDArray[np.float64]  # (..., 2) metres, map frame
 Cells = NDArray[np.int64]  # (..., 2) row, column
 Mask = NDArray[np.bool_]  # (rows, columns)
@@ -37,6 +39,14 @@ def as_points(points: ArrayLike) -> Points:
     return array
 
 
+def as_point(point: ArrayLike) -> Points:
+    """Check one position: an array (2,) of finite metres."""
+    array = as_points(point)
+    if array.shape != (2,):
+        raise ValueError(f"One position (x, y) is needed, not an array of shape {array.shape}.")
+    return array
+
+
 @dataclass(frozen=True, eq=False)
 class OccupancyMap:
     """What is known of a floor: per cell 0 free, 100 occupied, everything else unknown.
@@ -49,7 +59,12 @@ class OccupancyMap:
     origin: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
-        cells = np.array(self.occupancy, dtype=np.int8)
+        values = np.asarray(self.occupancy)
+        if not np.issubdtype(values.dtype, np.integer):
+            raise MapError(f"Occupancy must be integers or booleans, not {values.dtype}.")
+        if values.size and (values.min() < UNKNOWN or values.max() > OCCUPIED):
+            raise MapError(f"Occupancy must lie in -1..100, not {values.min()}..{values.max()}.")
+        cells = values.astype(np.int8)
         if cells.ndim != 2 or cells.size == 0:
             raise MapError(f"A map needs two axes with at least one cell, not shape {cells.shape}.")
         if cells.size > MAX_CELLS:
@@ -85,12 +100,10 @@ class OccupancyMap:
         array = np.asarray(occupancy)
         if array.dtype == np.bool_:
             array = np.where(array, OCCUPIED, FREE)
-        if not np.issubdtype(array.dtype, np.integer):
-            raise MapError(f"Occupancy must be integers or booleans, not {array.dtype}.")
-        if array.size and (array.min() < UNKNOWN or array.max() > OCCUPIED):
-            raise MapError(f"Occupancy must lie in -1..100, not {array.min()}..{array.max()}.")
-        x, y, yaw = origin
-        return cls(array.astype(np.int8), resolution_m, (x, y, yaw))
+        pose = tuple(float(value) for value in origin)
+        if len(pose) != 3:
+            raise MapError(f"Origin must be x, y and yaw, not {len(pose)} values.")
+        return cls(array, float(resolution_m), pose)
 
     def save(
         self,
@@ -149,13 +162,19 @@ class OccupancyMap:
         return ~(self.free | self.occupied)
 
     @cached_property
+    def walls(self) -> Mask:
+        """What a 2-D map tells of walls: cells that are not free, joined to the map's rim."""
+        return joined_to_rim(~self.free, diagonally=True)
+
+    @cached_property
     def clearance_m(self) -> Field:
         """Exact distance from each cell's centre to the nearest occupied cell's square."""
         return np.asarray(clearance(self.occupied)) * self.resolution_m
 
     def cells_at(self, points: ArrayLike) -> Cells:
         """The cells (row, column) that hold positions; outside the map the indices lie outside."""
-        return np.floor(self.to_grid(points)[..., ::-1]).astype(np.int64)
+        cells = np.floor(self.to_grid(points)[..., ::-1])
+        return np.clip(cells, -FAR, FAR).astype(np.int64)
 
     def centres(self, cells: ArrayLike) -> Points:
         """The positions of the centres of cells (row, column)."""
@@ -210,12 +229,25 @@ class OccupancyMap:
         largest = FreeSpace(self, parts == sizes.argmax(), float(robot_radius_m))
         if start is None:
             return largest
-        here = as_points(start)
+        here = as_point(start)
         part = int(self.look_up(parts, here, 0))
         if part == 0:
             anywhere = FreeSpace(self, room, float(robot_radius_m))
             raise anywhere.cannot_stand(here)
         return FreeSpace(self, parts == part, float(robot_radius_m))
+
+
+def _written(point: Points) -> str:
+    """A position to the centimetre, or however it stays short."""
+    x, y = (f"{value:.2f}" if abs(value) < 1e6 else f"{value:g}" for value in point)
+    return f"({x}, {y})"
+
+
+def joined_to_rim(mask: Mask, *, diagonally: bool = False) -> Mask:
+    """The parts of a mask that touch the rim of the array."""
+    parts, _ = ndimage.label(mask, structure=np.ones((3, 3)) if diagonally else None)
+    rim = np.concatenate([parts[0], parts[-1], parts[:, 0], parts[:, -1]])
+    return np.asarray(np.isin(parts, np.unique(rim[rim > 0])))
 
 
 def _rotation(yaw: float) -> NDArray[np.float64]:
@@ -264,14 +296,12 @@ class FreeSpace:
     def nearest(self, point: ArrayLike) -> Points:
         """The centre of the navigable cell nearest to a position, as the crow flies."""
         everywhere = self.points()
-        gaps = ((everywhere - as_points(point)) ** 2).sum(axis=1)
+        gaps = ((everywhere - as_point(point)) ** 2).sum(axis=1)
         return np.asarray(everywhere[gaps.argmin()])
 
     def require(self, point: ArrayLike) -> Points:
         """The position itself if the robot can stand there, else an error that says where it could."""
-        here = as_points(point)
-        if here.shape != (2,):
-            raise ValueError(f"One position (x, y) is needed, not an array of shape {here.shape}.")
+        here = as_point(point)
         if not self.contains(here):
             raise self.cannot_stand(here)
         return here
@@ -290,8 +320,7 @@ class FreeSpace:
         else:
             why = "cannot be reached"
         return UnreachableError(
-            f"The position ({point[0]:.2f}, {point[1]:.2f}) {why}; "
-            f"the nearest free point is ({near[0]:.2f}, {near[1]:.2f})."
+            f"The position {_written(point)} {why}; the nearest free point is {_written(near)}."
         )
 
     def distance_field(

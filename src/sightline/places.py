@@ -16,8 +16,16 @@ from scipy import ndimage
 
 from sightline import polygon as poly
 from sightline.errors import PlacesError, UnknownObjectError
-from sightline.mapfile import OCCUPIED, read_yaml
-from sightline.maps import Mask, OccupancyMap, Points, as_points
+from sightline.mapfile import (
+    OCCUPIED,
+    Rules,
+    expanded,
+    number,
+    quoted,
+    read_yaml,
+    shorten,
+)
+from sightline.maps import Field, Mask, OccupancyMap, Points, as_points, joined_to_rim
 
 FORMAT = "sightline-places/1"
 SHIPPED = ("kitchen1", "kitchen2", "aws_small_house", "iai_apartment", "wrs2020")
@@ -78,10 +86,9 @@ class _Reader:
         known = ("format", "title", "source", "licence", "rooms", "surfaces", "distributions")
         self._only(content, known, "the file")
         if content.get("format") != FORMAT:
-            raise self.wrong(f"format must be '{FORMAT}', not {content.get('format')!r}")
+            raise self.wrong(f"format must be '{FORMAT}', not {quoted(content.get('format'))}")
         rooms = {
-            name: self.polygon(entry, f"room '{name}'")
-            for name, entry in self.mapping(content, "rooms").items()
+            name: self.room(name, entry) for name, entry in self.mapping(content, "rooms").items()
         }
         surfaces = {
             name: self.surface(name, entry, rooms)
@@ -91,28 +98,37 @@ class _Reader:
             name: self.distribution(name, entry, surfaces)
             for name, entry in self.mapping(content, "distributions").items()
         }
-        return Places(surfaces, rooms, distributions, str(content.get("title", "")))
+        return Places(surfaces, rooms, distributions, str(content.get("title") or ""))
 
     def wrong(self, complaint: str) -> PlacesError:
         return PlacesError(f"{self.path}: {complaint}.")
 
     def mapping(self, content: Any, name: str) -> dict[str, Any]:
-        value = content.get(name) or {}
-        if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-            raise self.wrong(f"'{name}' must map names to entries")
-        return value
+        value = content.get(name)
+        if value is None:
+            return {}
+        self.names(value, f"'{name}' must map names to entries")
+        return dict(value)
+
+    def names(self, value: Any, rule: str) -> None:
+        if not isinstance(value, dict):
+            raise self.wrong(f"{rule}, not {quoted(value)}")
+        for key in value:
+            if not isinstance(key, str) or not key:
+                raise self.wrong(f"{rule}; the name {quoted(key)} is not a text (quote it)")
 
     def _only(self, entry: dict[str, Any], known: tuple[str, ...], what: str) -> None:
         for key in entry:
             if key not in known:
                 raise self.wrong(
-                    f"{what} has an unknown field {key!r}; valid are {', '.join(known)}"
+                    f"{what} has an unknown field {quoted(key)}; valid are {', '.join(known)}"
                 )
 
     def number(self, value: Any, what: str) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
-            raise self.wrong(f"{what} must be a finite number, not {value!r}")
-        return float(value)
+        out = number(value)
+        if out is None:
+            raise self.wrong(f"{what} must be a finite number, not {quoted(value)}")
+        return out
 
     def polygon(self, entry: Any, what: str) -> poly.Polygon:
         corners = entry.get("polygon") if isinstance(entry, dict) else None
@@ -120,13 +136,20 @@ class _Reader:
             raise self.wrong(f"{what} needs a polygon of at least 3 corners [x, y]")
         for corner in corners:
             if not isinstance(corner, list) or len(corner) != 2:
-                raise self.wrong(f"{what} has a corner that is not [x, y]: {corner!r}")
+                raise self.wrong(f"{what} has a corner that is not [x, y]: {quoted(corner)}")
         points = np.array([[self.number(v, f"{what}: a corner") for v in c] for c in corners])
-        if abs(poly.signed_area(points)) < 1e-6:
-            raise self.wrong(f"{what} has a polygon without area")
+        if len(points) > 3 and (points[0] == points[-1]).all():
+            points = points[:-1]  # a ring that is closed by its first corner, as in GeoJSON
         if poly.crosses_itself(points):
             raise self.wrong(f"{what} has a polygon that crosses itself")
+        if abs(poly.signed_area(points)) < 1e-6:
+            raise self.wrong(f"{what} has a polygon without area")
         return points
+
+    def room(self, name: str, entry: Any) -> poly.Polygon:
+        polygon = self.polygon(entry, f"room '{name}'")
+        self._only(entry, ("polygon",), f"room '{name}'")
+        return polygon
 
     def surface(self, name: str, entry: Any, rooms: dict[str, poly.Polygon]) -> Surface:
         what = f"surface '{name}'"
@@ -134,9 +157,11 @@ class _Reader:
         self._only(entry, ("category", "room", "height_m", "support", "polygon"), what)
         category, room = entry.get("category"), entry.get("room")
         if not isinstance(category, str) or not category:
-            raise self.wrong(f"{what} needs a category such as CounterTop, not {category!r}")
-        if room is not None and room not in rooms:
-            raise self.wrong(f"{what} is in room {room!r}; valid are {', '.join(rooms) or 'none'}")
+            raise self.wrong(f"{what} needs a category such as CounterTop, not {quoted(category)}")
+        if room is not None and (not isinstance(room, str) or room not in rooms):
+            raise self.wrong(
+                f"{what} is in room {quoted(room)}; valid are {', '.join(rooms) or 'none'}"
+            )
         height = self.number(entry.get("height_m"), f"{what}: height_m")
         if not 0 < height <= MAX_HEIGHT_M:
             raise self.wrong(
@@ -144,19 +169,17 @@ class _Reader:
             )
         support = entry.get("support", "solid")
         if support not in ("solid", "legs"):
-            raise self.wrong(f"{what}: support {support!r} is unknown; valid are solid, legs")
+            raise self.wrong(f"{what}: support {quoted(support)} is unknown; valid are solid, legs")
         return Surface(name, category, polygon, height, room, support)
 
     def distribution(self, name: str, entry: Any, surfaces: dict[str, Surface]) -> Distribution:
-        if not isinstance(entry, dict) or not entry:
-            raise self.wrong(f"distribution '{name}' must map objects to surfaces")
+        self.names(entry or None, f"distribution '{name}' must map objects to surfaces")
         return {
             thing: self.row(f"{name}: '{thing}'", row, surfaces) for thing, row in entry.items()
         }
 
     def row(self, what: str, row: Any, surfaces: dict[str, Surface]) -> dict[str, float]:
-        if not isinstance(row, dict) or not row:
-            raise self.wrong(f"distribution {what} must map surfaces to probabilities")
+        self.names(row or None, f"distribution {what} must map surfaces to probabilities")
         out = {}
         for surface, value in row.items():
             if surface not in surfaces:
@@ -195,7 +218,7 @@ class Scenario:
                 f"{self.name} has no distribution '{self.distribution}'; "
                 f"valid are {', '.join(valid) or 'none'}."
             )
-        cells = np.where(_furniture(self.map, self.places), np.int8(OCCUPIED), self.map.occupancy)
+        cells = np.where(_heights(self.map, self.places) > 0, OCCUPIED, self.map.occupancy)
         furnished = OccupancyMap(cells, self.map.resolution_m, self.map.origin)
         object.__setattr__(self, "map", furnished)
 
@@ -205,6 +228,7 @@ class Scenario:
         name: str | Path,
         *,
         distribution: str | None = None,
+        rules: Rules = "nav2",
         unknown_205: bool = False,
     ) -> "Scenario":
         """Load a scenario that ships, a folder, or a ``map.yaml`` (with the places beside it, if any).
@@ -212,10 +236,10 @@ class Scenario:
         Without a ``distribution`` the first one of the file is taken.
         """
         folder = Path(__file__).parent / "scenarios" / str(name) if name in SHIPPED else Path(name)
-        folder = folder.expanduser()
+        folder = expanded(folder, PlacesError)
         if not folder.exists():
             raise PlacesError(
-                f"{name} is neither a folder, nor a map.yaml, nor a scenario that ships "
+                f"{shorten(str(name))} is neither a folder, nor a map.yaml, nor a scenario that ships "
                 f"({', '.join(SHIPPED)})."
             )
         map_file = folder / "map.yaml" if folder.is_dir() else folder
@@ -224,13 +248,13 @@ class Scenario:
         if distribution is None and places.distributions:
             distribution = next(iter(places.distributions))
         title = map_file.parent.resolve().name if map_file.name == "map.yaml" else map_file.stem
-        occupancy = OccupancyMap.load(map_file, unknown_205=unknown_205)
+        occupancy = OccupancyMap.load(map_file, rules=rules, unknown_205=unknown_205)
         return cls(title, occupancy, places, distribution)
 
     @cached_property
-    def furniture(self) -> Mask:
-        """Cells covered by some surface."""
-        return _furniture(self.map, self.places)
+    def heights_m(self) -> Field:
+        """Height of the highest surface over each cell (rows, columns), 0 where there is none."""
+        return _heights(self.map, self.places)
 
     @property
     def objects(self) -> tuple[str, ...]:
@@ -258,12 +282,21 @@ class Scenario:
         Squares whose centre is within ``reach_m`` of a free cell, except what is unknown and joined to
         the outside; and every square that a surface of the distribution touches.
         """
+        finest, widest = self.map.resolution_m / 2, max(self.map.size_m)
+        if not finest <= spacing_m <= widest:
+            raise ValueError(
+                f"spacing_m must be from half a map cell to the size of the map, {finest:g} to "
+                f"{widest:g} m, not {spacing_m:g}."
+            )
         rows, columns = (int(np.ceil(side / spacing_m - 1e-9)) for side in self.map.size_m[::-1])
         lattice = np.stack(np.meshgrid(np.arange(columns), np.arange(rows)), axis=-1) + 0.5
-        centres = self.map.to_world(lattice.reshape(-1, 2) * (spacing_m / self.map.resolution_m))
+        grid = lattice.reshape(-1, 2) * (spacing_m / self.map.resolution_m)
+        centres = self.map.to_world(grid)
         near = ndimage.distance_transform_edt(~self.map.free) * self.map.resolution_m <= reach_m
-        wanted = near & ~_outside(self.map) if self.map.free.any() else near & False
-        kept = self.map.look_up(wanted, centres, False)
+        wanted = near & ~joined_to_rim(self.map.unknown) if self.map.free.any() else near & False
+        # a centre on the line between two cells counts for the lower left one, on any map
+        at = np.minimum((grid - 1e-6).astype(np.int64), np.array(self.map.shape[::-1]) - 1)
+        kept = wanted[at[:, 1], at[:, 0]]
         for thing in self.objects:
             kept |= self.mass(thing, centres, spacing_m=spacing_m) > 0
         return np.asarray(centres[kept])
@@ -299,11 +332,12 @@ class Scenario:
             )
 
 
-def _furniture(on: OccupancyMap, places: Places) -> Mask:
-    mask = np.zeros(on.shape, dtype=bool)
+def _heights(on: OccupancyMap, places: Places) -> Field:
+    out = np.zeros(on.shape)
     for surface in places.surfaces.values():
-        mask |= footprint(on, surface.polygon)
-    return mask
+        cells = footprint(on, surface.polygon)
+        out[cells] = np.maximum(out[cells], surface.height_m)
+    return out
 
 
 def footprint(on: OccupancyMap, polygon: poly.Polygon) -> Mask:
@@ -316,10 +350,3 @@ def footprint(on: OccupancyMap, polygon: poly.Polygon) -> Mask:
     mask = np.zeros(on.shape, dtype=bool)
     mask[low[1] : high[1], low[0] : high[0]] = poly.holds(grid, np.stack([x, y], axis=-1))
     return mask
-
-
-def _outside(of: OccupancyMap) -> Mask:
-    """Unknown cells that are joined to the map's rim."""
-    parts, _ = ndimage.label(of.unknown)
-    rim = np.unique(np.concatenate([parts[0], parts[-1], parts[:, 0], parts[:, -1]]))
-    return np.asarray(np.isin(parts, rim[rim > 0]))

@@ -37,6 +37,10 @@ def new_axes(width_m: float, height_m: float) -> Axes:
 def save(axes: Axes, path: str | Path, *, dpi: int = 110) -> Path:
     """Write the figure of some axes to a file and return its path."""
     path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"A picture needs the name of a file; {path} is a folder.")
+    if not path.suffix:
+        path = path.with_name(f"{path.name}.png")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure = axes.get_figure(root=True)
     assert figure is not None  # axes are made with one
@@ -53,11 +57,9 @@ def draw_survey(
     ax: Axes | None = None,
 ) -> Axes:
     """A home, where the robot can be, its vantage points and what is seen from them."""
-    ax = draw_map(home.map, ax, but=home.furniture)
+    ax = draw_home(home, ax)
     draw_free_space(free, ax)
     draw_coverage(home.map, cells, sees, ax)
-    holding = {name for thing in home.objects for name in home.probabilities(thing)}
-    draw_places(home.places, ax, names=tuple(holding))
     draw_points(points, ax)
     ax.set_title(
         f"{home.name}: {len(points)} vantage points and what they see\n"
@@ -65,6 +67,13 @@ def draw_survey(
         fontsize=10,
     )
     return ax
+
+
+def draw_home(home: Scenario, ax: Axes | None = None) -> Axes:
+    """Walls, floor and furniture; the surfaces on which objects can lie have their names."""
+    ax = draw_map(home.map, ax, but=home.heights_m > 0)
+    holding = {name for thing in home.objects for name in home.probabilities(thing)}
+    return draw_places(home.places, ax, names=tuple(holding))
 
 
 def draw_map(on: OccupancyMap, ax: Axes | None = None, *, but: Mask | None = None) -> Axes:

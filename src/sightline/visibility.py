@@ -19,14 +19,14 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import ndimage, sparse
+from scipy import sparse
 
 from sightline._kernels import raycast
+from sightline._kernels.clearance import clearance
 from sightline.maps import Mask, OccupancyMap, Points, as_points
-from sightline.places import Places, Scenario, footprint
+from sightline.places import Scenario
 
 Kind = Literal["line_of_sight", "disc"]
-EIGHT = np.ones((3, 3), dtype=int)
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,10 @@ class Sensor:
 
 def opaque_cells(home: Scenario | OccupancyMap, camera_height_m: float = 1.2) -> Mask:
     """Cells (rows, columns) that a camera at this height cannot look over."""
-    on, places = (home, Places()) if isinstance(home, OccupancyMap) else (home.map, home.places)
-    parts, _ = ndimage.label(~on.free, structure=EIGHT)
-    rim = np.unique(np.concatenate([parts[0], parts[-1], parts[:, 0], parts[:, -1]]))
-    opaque = np.asarray(np.isin(parts, rim[rim > 0]))
-    surfaces = list(places.surfaces.values())
-    for surface in sorted(surfaces, key=lambda s: s.height_m >= camera_height_m):
-        opaque[footprint(on, surface.polygon)] = surface.height_m >= camera_height_m
-    return opaque
+    if isinstance(home, OccupancyMap):
+        return home.walls
+    heights = home.heights_m
+    return np.where(heights > 0, heights >= camera_height_m, home.map.walls)
 
 
 def visible(
@@ -91,7 +87,7 @@ def visible(
     room = int(raycast.count_in_range(grid_viewers, grid_targets, view.reach).sum())
     seen, first = np.empty(room, np.int32), np.empty(len(viewers) + 1, np.int32)
     raycast.who_sees_what(
-        view.opaque, view.width, grid_viewers, grid_targets, view.reach, view.into, seen, first
+        view.room, view.width, grid_viewers, grid_targets, view.reach, view.into, seen, first
     )
     seen = seen[: first[-1]]
     ones = np.ones(len(seen), dtype=bool)
@@ -120,7 +116,7 @@ def sights_on_the_way(
     targets = view.to_grid(as_points(cells).reshape(-1, 2))
     index = np.empty(len(targets), np.int64)
     half = sensor.field_of_view_rad / 2
-    raycast.first_sights(view.opaque, view.width, at, targets, view.reach, half, view.into, index)
+    raycast.first_sights(view.room, view.width, at, targets, view.reach, half, view.into, index)
     return np.where(index >= 0, driven[index], np.inf)
 
 
@@ -132,7 +128,7 @@ def _poses_along(corners: Points, step_m: float) -> tuple[Points, NDArray[np.flo
         length = float(np.hypot(*(end - start)))
         if length == 0:
             continue
-        share = np.linspace(0, 1, int(np.ceil(length / step_m)) + 1)[:, None]
+        share = np.linspace(0, 1, int(np.ceil(length / step_m - 1e-9)) + 1)[:, None]
         heading = np.full((len(share), 1), math.atan2(*(end - start)[::-1]))
         poses.append(np.hstack([start + share * (end - start), heading]))
         driven.append(before + share[:, 0] * length)
@@ -152,15 +148,15 @@ class _View:
         self.into = sensor.sees_into_m / resolution
         self.width = self.on.shape[1] + 2
         if sensor.kind == "disc":
-            self.opaque = np.empty(0, np.uint8)
+            self.room = np.empty(0)
         else:
-            opaque = opaque_cells(home, sensor.camera_height_m)
-            self.opaque = np.pad(opaque, 1, constant_values=True).astype(np.uint8).ravel()
+            opaque = np.pad(opaque_cells(home, sensor.camera_height_m), 1, constant_values=True)
+            self.room = clearance(opaque).ravel()
 
     def to_grid(self, points: Points) -> Points:
         """Positions in padded cells; off the map they are moved onto its rim of walls."""
         rows, columns = self.on.shape
         grid = self.on.to_grid(points) + 1
-        if self.opaque.size:
+        if self.room.size:
             grid = np.clip(grid, 0.5, (columns + 1.5, rows + 1.5))
         return np.ascontiguousarray(grid)

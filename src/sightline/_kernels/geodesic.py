@@ -11,7 +11,8 @@ the pivot, and the visible part of a row is an interval of slopes (sideways per 
 [-1, 1]); blocked cells cut pieces out of it. An interval stops early where every cell is already
 reached so much sooner that whatever lies behind is reached sooner too.
 
-The helpers of a sweep are always inlined: calls that pass tuples of arrays made it 2.5 times slower.
+Within a sweep arrays are passed one by one and helpers are inlined: passing them as tuples, or letting
+the compiler count references to them, made it three times slower.
 
 All arrays are flat views of the grid padded by one ring of blocked cells. Corner ``(r, c)`` is the
 lower-left corner of the padded cell ``(r, c)``.
@@ -41,8 +42,7 @@ class Mesh(NamedTuple):
 
     code: NDArray[np.uint8]  # (rows * width,)
     corner_at: NDArray[np.int32]  # (rows * width,) number of the convex corner there, else -1
-    corner_x: NDArray[np.float64]  # (corners,)
-    corner_y: NDArray[np.float64]  # (corners,)
+    corner_cell: NDArray[np.int32]  # (corners,) where each convex corner is
     width: int
 
 
@@ -55,14 +55,13 @@ class Front(NamedTuple):
     heap: NDArray[np.int32]  # (corners,) queue of corners to sweep from
     slot: NDArray[np.int32]  # (corners,) where in the queue a corner is, -1 if it is not
     size: NDArray[np.int64]  # (1,) length of the queue
-    stack: NDArray[
-        np.float64
-    ]  # (corners + 8, 3) intervals waiting: row, lowest slope, highest slope
+    # (corners + 8, 3) intervals that wait: row, lowest slope, highest slope
+    stack: NDArray[np.float64]
 
 
 @njit(cache=True)
 def corner_codes(blocked):
-    """Code and corner number for every padded cell, see ``Mesh``.
+    """Code and corner number for every padded cell, and the cells of the corners; see ``Mesh``.
 
     A corner is convex, and a shortest path may bend there, where exactly one of the four cells
     around it is blocked. Two blocked cells that touch diagonally leave no way between them.
@@ -84,13 +83,12 @@ def corner_codes(blocked):
                 code[r * width + c] |= quadrant << 1
                 corner_at[r * width + c] = count
                 count += 1
-    return code, corner_at, count
+    return code, corner_at, np.flatnonzero(corner_at >= 0).astype(np.int32)
 
 
 @njit(cache=True)
-def _queue_up(front, at):
+def _queue_up(heap, slot, key, at):
     """Restore the heap order upwards from slot ``at``."""
-    heap, slot, key = front.heap, front.slot, front.corner
     item = heap[at]
     while at > 0:
         above = (at - 1) >> 1
@@ -104,13 +102,10 @@ def _queue_up(front, at):
 
 
 @njit(cache=True)
-def _queue_pop(front):
-    """Take the nearest corner out of the queue."""
-    heap, slot, key = front.heap, front.slot, front.corner
+def _queue_pop(heap, slot, key, size):
+    """Take the nearest corner out of the queue, which then has ``size`` corners left."""
     nearest = heap[0]
     slot[nearest] = -1
-    front.size[0] -= 1
-    size = front.size[0]
     if size == 0:
         return nearest
     item = heap[size]
@@ -131,46 +126,65 @@ def _queue_pop(front):
     return nearest
 
 
-@njit(inline="always")
-def _mirror(quadrant):
+@njit(forceinline=True)
+def _mirror(code):
     """Signs (x, y) of the quadrant in which a corner's blocked cell lies."""
+    quadrant = code >> 1
     sign_x = 1.0 if quadrant == 1 or quadrant == 4 else -1.0
     sign_y = 1.0 if quadrant <= 2 else -1.0
     return sign_x, sign_y
 
 
-@njit(cache=True)
-def _reach_corner(mesh, front, at, x0, y0, base, pivot):
-    """A corner is seen from a pivot: note it if a taut path can bend there and this one is shorter."""
-    corner = mesh.corner_at[at]
-    sign_x, sign_y = _mirror(mesh.code[at] >> 1)
-    along_x = mesh.corner_x[corner] - x0
-    along_y = mesh.corner_y[corner] - y0
-    ux, uy = sign_x * along_x, sign_y * along_y
+@njit(forceinline=True)
+def _reach_corner(
+    code, corner_at, corner, parent, heap, slot, size, at, along_x, along_y, base, pivot
+):
+    """A corner is in sight of a pivot, ``(along_x, along_y)`` away.
+
+    Note it if a taut path can bend there and this one is the shortest yet.
+    """
+    fx, fy = _mirror(code[at])
+    ux, uy = fx * along_x, fy * along_y
     if not ((uy < 0.0 <= ux) or (ux < 0.0 <= uy)):
         return
+    here = corner_at[at]
     length = base + sqrt(along_x * along_x + along_y * along_y)
-    if length >= front.corner[corner] - ROUNDING:
+    if length >= corner[here] - ROUNDING:
         return
-    front.corner[corner] = length
-    front.parent[corner] = pivot
-    at_slot = front.slot[corner]
+    corner[here] = length
+    parent[here] = pivot
+    at_slot = slot[here]
     if at_slot < 0:
-        at_slot = front.size[0]
-        front.heap[at_slot] = corner
-        front.slot[corner] = at_slot
-        front.size[0] += 1
-    _queue_up(front, at_slot)
+        at_slot = size[0]
+        heap[at_slot] = here
+        size[0] += 1
+    _queue_up(heap, slot, corner, at_slot)
 
 
-@njit(inline="always")
+@njit(forceinline=True)
+def _see_corners(
+    code, corner_at, corner, parent, heap, slot, size, line, step, ahead, side, low, high,
+    upright, sign, base, pivot,
+):  # fmt: skip
+    """Note the convex corners on the far edge of a row that the interval reaches."""
+    for c in range(ceil(side + low * ahead - ROUNDING), floor(side + high * ahead + ROUNDING) + 1):
+        at = line + c * step
+        if code[at] >> 1:
+            across = c - side
+            along_x, along_y = (across, sign * ahead) if upright else (sign * ahead, across)
+            _reach_corner(
+                code, corner_at, corner, parent, heap, slot, size, at, along_x, along_y, base, pivot
+            )
+
+
+@njit(forceinline=True)
 def _squeezed(code, here, forward, sideways):
     """The ray comes in exactly over the corner between two blocked cells that touch diagonally."""
     return (code[here - sideways] & BLOCKED) and (code[here - forward] & BLOCKED)
 
 
-@njit(inline="always")
-def _paint_row(mesh, front, row, forward, step, ahead, side, low, high, base, limit):
+@njit(forceinline=True)
+def _paint_row(code, cell, row, forward, step, ahead, side, low, high, base, limit):
     """Lower the distances of the cells whose centres the interval sees; trim what is of no use.
 
     Seen in sector coordinates, the ray to a centre enters the row in that centre's own column,
@@ -178,7 +192,6 @@ def _paint_row(mesh, front, row, forward, step, ahead, side, low, high, base, li
     high): a column is of no use if it is blocked or reached so much sooner from elsewhere that all
     points behind it are, too.
     """
-    code, cell = mesh.code, front.cell
     left, right = side + low * ahead, side + high * ahead
     first, last = -1, -2
     for c in range(max(floor(left), 0), max(ceil(right), floor(left) + 1)):
@@ -203,42 +216,30 @@ def _paint_row(mesh, front, row, forward, step, ahead, side, low, high, base, li
     return max(low, (first - side) / ahead), min(high, (last + 1 - side) / ahead)
 
 
-@njit(inline="always")
-def _see_corners(mesh, front, line, step, ahead, side, low, high, x0, y0, base, pivot):
-    """Note the convex corners on the far edge of a row that the interval reaches."""
-    for c in range(ceil(side + low * ahead - ROUNDING), floor(side + high * ahead + ROUNDING) + 1):
-        at = line + c * step
-        if mesh.code[at] >> 1:
-            _reach_corner(mesh, front, at, x0, y0, base, pivot)
-
-
 @njit(cache=True)
-def _sweep(mesh, front, x0, y0, base, pivot, upright, sign, low, high, limit):
+def _sweep(
+    code, corner_at, width, cell, corner, parent, heap, slot, size, stack,
+    x0, y0, base, pivot, upright, sign, low, high, limit,
+):  # fmt: skip
     """Spread from pivot (x0, y0), itself ``base`` away, over one sector's slopes [low, high].
 
-    ``upright``: the sector looks along +-y (rows ahead), else along +-x; ``sign`` is the direction.
-    Forward coordinates are mirrored for sign < 0, so that the pivot always looks towards larger rows.
+    The arrays are those of ``Mesh`` and ``Front``. ``upright``: the sector looks along +-y (rows
+    ahead), else along +-x; ``sign`` is the direction. Forward coordinates are mirrored for sign < 0,
+    so that the pivot always looks towards larger rows.
     """
-    code, stack = mesh.code, front.stack
-    stride, step = (mesh.width, 1) if upright else (1, mesh.width)
-    lanes = mesh.width if upright else code.size // mesh.width
+    stride, step = (width, 1) if upright else (1, width)
+    lanes = width if upright else code.size // width
     start, side = (y0 * sign, x0) if upright else (x0 * sign, y0)
-    stack[0, 0], stack[0, 1], stack[0, 2] = floor(start), low, high
-    waiting = 1
-    while waiting > 0:
-        waiting -= 1
-        i = int(stack[waiting, 0])
-        low, high = stack[waiting, 1], stack[waiting, 2]
+    i, waiting = floor(start), 0
+    while True:
         near, far = max(i - start, 0.0), i + 1.0 - start
         row = (i if sign > 0 else -i - 1) * stride
         line = (i + 1 if sign > 0 else -i - 1) * stride
         ahead = i + 0.5 - start
         if ahead > 0.0:
             low, high = _paint_row(
-                mesh, front, row, sign * stride, step, ahead, side, low, high, base, limit
+                code, cell, row, sign * stride, step, ahead, side, low, high, base, limit
             )
-            if low > high:
-                continue
         c = max(floor(side + low * (near if low >= 0.0 else far)), 0)
         end = min(ceil(side + high * (far if high >= 0.0 else near)), lanes)
         while c < end and high - low > SLIVER:
@@ -254,14 +255,33 @@ def _sweep(mesh, front, x0, y0, base, pivot, upright, sign, low, high, limit):
             again = to_right / far if to_right <= 0.0 else (to_right / near if near > 0.0 else inf)
             until = min(until, high)
             if until - low > SLIVER:
-                _see_corners(mesh, front, line, step, far, side, low, until, x0, y0, base, pivot)
+                _see_corners(
+                    code, corner_at, corner, parent, heap, slot, size, line, step, far, side,
+                    low, until, upright, sign, base, pivot,
+                )  # fmt: skip
                 stack[waiting, 0], stack[waiting, 1], stack[waiting, 2] = i + 1, low, until
                 waiting += 1
             low = max(low, again)
         if high - low > SLIVER:
-            _see_corners(mesh, front, line, step, far, side, low, high, x0, y0, base, pivot)
-            stack[waiting, 0], stack[waiting, 1], stack[waiting, 2] = i + 1, low, high
-            waiting += 1
+            _see_corners(
+                code, corner_at, corner, parent, heap, slot, size, line, step, far, side,
+                low, high, upright, sign, base, pivot,
+            )  # fmt: skip
+            i += 1
+        elif waiting > 0:
+            waiting -= 1
+            i, low, high = int(stack[waiting, 0]), stack[waiting, 1], stack[waiting, 2]
+        else:
+            break
+
+
+@njit(cache=True)
+def _sweep_from(mesh, front, x0, y0, base, pivot, upright, sign, low, high, limit):
+    """Take the tuples apart and sweep one sector."""
+    _sweep(
+        mesh.code, mesh.corner_at, mesh.width, front.cell, front.corner, front.parent, front.heap,
+        front.slot, front.size, front.stack, x0, y0, base, pivot, upright, sign, low, high, limit,
+    )  # fmt: skip
 
 
 @njit(cache=True)
@@ -279,10 +299,10 @@ def _sweep_wedge(mesh, front, x0, y0, base, pivot, axis_x, fx, fy, ux, uy, limit
     # a: along the axis, b: away from it, both >= 0. First the sector of the axis, then the other.
     slope = -1.0 if b > a else -b / a
     low, high = (slope, 0.0) if fb > 0 else (0.0, -slope)
-    _sweep(mesh, front, x0, y0, base, pivot, not axis_x, int(fa), low, high, limit)
+    _sweep_from(mesh, front, x0, y0, base, pivot, not axis_x, int(fa), low, high, limit)
     if b > a:
         low, high = (a / b, 1.0) if fa > 0 else (-1.0, -a / b)
-        _sweep(mesh, front, x0, y0, base, pivot, axis_x, int(-fb), low, high, limit)
+        _sweep_from(mesh, front, x0, y0, base, pivot, axis_x, int(-fb), low, high, limit)
 
 
 @njit(cache=True)
@@ -302,23 +322,27 @@ def look_around(mesh, front, x0, y0, limit):
     across, ahead = floor(x0) + 0.5 - x0, floor(y0) + 0.5 - y0
     front.cell[here] = min(front.cell[here], sqrt(across * across + ahead * ahead))
     for sign in (1, -1):
-        _sweep(mesh, front, x0, y0, 0.0, -1, True, sign, -1.0, 1.0, limit)
-        _sweep(mesh, front, x0, y0, 0.0, -1, False, sign, -1.0, 1.0, limit)
+        _sweep_from(mesh, front, x0, y0, 0.0, -1, True, sign, -1.0, 1.0, limit)
+        _sweep_from(mesh, front, x0, y0, 0.0, -1, False, sign, -1.0, 1.0, limit)
 
 
 @njit(cache=True)
 def spread(mesh, front, x0, y0, limit):
     """Sweep from corner after corner, nearest first, until no distance below ``limit`` can fall."""
     while front.size[0] > 0:
-        corner = _queue_pop(front)
+        front.size[0] -= 1
+        corner = _queue_pop(front.heap, front.slot, front.corner, front.size[0])
         base = front.corner[corner]
         if base > limit:
             break
-        x, y = mesh.corner_x[corner], mesh.corner_y[corner]
+        at = mesh.corner_cell[corner]
+        x, y = float(at % mesh.width), float(at // mesh.width)
         before = front.parent[corner]
-        from_x = x0 if before < 0 else mesh.corner_x[before]
-        from_y = y0 if before < 0 else mesh.corner_y[before]
-        fx, fy = _mirror(mesh.code[int(y) * mesh.width + int(x)] >> 1)
+        from_x, from_y = x0, y0
+        if before >= 0:
+            from_at = mesh.corner_cell[before]
+            from_x, from_y = float(from_at % mesh.width), float(from_at // mesh.width)
+        fx, fy = _mirror(mesh.code[at])
         ux, uy = fx * (x - from_x), fy * (y - from_y)
         _sweep_wedge(mesh, front, x, y, base, corner, uy < 0.0, fx, fy, ux, uy, limit)
 
