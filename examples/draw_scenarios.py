@@ -1,6 +1,6 @@
 """Draw every scenario that ships, with vantage points and what the robot sees from them.
 
-    python examples/draw_scenarios.py out/demo
+``python examples/draw_scenarios.py out/demo`` writes the pictures and a page of them.
 """
 
 import html
