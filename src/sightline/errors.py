@@ -26,3 +26,7 @@ class UnknownObjectError(SightlineError):
 
 class MapWarning(UserWarning):
     """A map that loads by the rules, though probably not as its maker meant it."""
+
+
+class PlanError(SightlineError):
+    """A planning problem that cannot be solved as it is given."""

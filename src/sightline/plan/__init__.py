@@ -1,0 +1,1 @@
+"""Planners: from a search problem to a route."""
