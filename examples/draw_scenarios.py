@@ -19,7 +19,7 @@ RADIUS_M = {"wrs2020": 0.2}
 def draw(name: str, folder: Path) -> str:
     """Draw one scenario; returns a line about it."""
     home = sl.Scenario.load(name)
-    free = home.map.free_space(robot_radius_m=RADIUS_M.get(name, 0.25))
+    free = home.map.free_space(RADIUS_M.get(name, 0.25), beside_unknown=False)
     points = sl.farthest_points(free, POINTS[name], rng=np.random.default_rng(7))
     cells = home.target_cells()
     sees = sl.visible(home, points, cells, sl.Sensor(range_m=2.5))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from grids import BAD_MAPS, write_bad_map, write_yaml
+from grids import BAD_MAPS, ascii_map, write_bad_map, write_yaml
 from sightline import Scenario, __version__, cli
 
 FACTS = {
@@ -30,6 +30,8 @@ FACTS = {
     "cells_seen",
     "object_mass_seen",
     "warnings",
+    "opaque_m2",
+    "looked_over_m2",
 }
 
 
@@ -92,7 +94,7 @@ def test_json_holds_the_facts_of_the_library(run):
     assert (code, err) == (0, "")
     facts, home = json.loads(out), Scenario.load("wrs2020")
     assert set(facts) == FACTS
-    free = home.map.free_space(0.2)
+    free = home.map.free_space(0.2, beside_unknown=False)
     assert facts["name"] == "wrs2020"
     assert facts["cells"] == list(home.map.shape[::-1])
     assert facts["objects"] == list(home.objects)
@@ -237,3 +239,18 @@ print(sum(clearance.stats.cache_hits.values()), sum(clearance.stats.cache_misses
     cache = str(tmp_path / "cache")
     first, second = (python("-c", script, NUMBA_CACHE_DIR=cache) for _ in range(2))
     assert (first.stdout, second.stdout) == ("0 1\n", "1 0\n"), first.stderr + second.stderr
+
+
+def test_small_and_coarse_maps_are_described_too(run):
+    for name, resolution_m in (("tiny", 0.05), ("coarse", 0.5)):
+        ascii_map("...\n.#.\n...", resolution_m=resolution_m).save(f"{name}.yaml")
+        code, out, err = run("map", f"{name}.yaml", "--no-picture", "--json", "--radius", 0.01)
+        assert (code, err) == (0, "")
+        assert 1 <= len(json.loads(out)["vantage_points"]) <= 8
+
+
+def test_the_command_says_how_much_is_opaque(run):
+    _, out, _ = run("map", "kitchen1", "--no-picture", "--camera-height", 3)
+    high = float(out.split("sight")[1].split()[0])
+    _, out, _ = run("map", "kitchen1", "--no-picture", "--camera-height", 0.3)
+    assert float(out.split("sight")[1].split()[0]) > high

@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 import naive
 from grids import ascii_map, ascii_mask
-from sightline import MapError, OccupancyMap, UnreachableError
+from sightline import FreeSpace, MapError, OccupancyMap, UnreachableError
 from sightline._kernels.clearance import clearance
 
 shapes = array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=9)
@@ -319,3 +319,49 @@ def test_nearest_is_the_nearest_and_stands_in_free_space(values, point):
     assert free.contains(near)
     best = min(math.dist(point, (c + 0.5, r + 0.5)) for r, c in np.argwhere(free.mask))
     assert math.dist(point, near) == pytest.approx(best)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(-np.pi, np.pi))
+def test_the_cell_of_a_position_does_not_depend_on_its_neighbours_in_the_array(seed, yaw):
+    """Lattice corners of a turned map lie on the lines between cells, where rounding decides."""
+    on = OccupancyMap(np.zeros((6, 7), np.int8), 0.05, (0.3, -0.7, yaw))
+    corners = on.to_world(np.random.default_rng(seed).integers(0, 7, (20, 2)))
+    assert [on.cells_at(p).tolist() for p in corners] == on.cells_at(corners).tolist()
+
+
+def test_a_distance_is_the_same_alone_and_among_others():
+    on = OccupancyMap(np.zeros((6, 7), np.int8), 0.05, (0.3, -0.7, -2.0))
+    free = on.free_space(0.0)
+    corners = on.to_world(np.indices((7, 6)).reshape(2, -1).T)
+    together = free.distances(corners)
+    for i in range(0, len(corners), 5):
+        assert free.distances(corners[i : i + 1], corners)[0] == pytest.approx(together[i])
+
+
+def test_without_beside_unknown_the_robot_keeps_away_from_it():
+    on = ascii_map("..........\n....??....\n..........\n..........\n..........", resolution_m=0.1)
+    near, away = on.free_space(0.15), on.free_space(0.15, beside_unknown=False)
+    assert near.mask.sum() == 48
+    assert away.mask.sum() == 48 - 10  # the ring of cells around the two
+
+
+def test_a_free_space_of_two_parts_has_no_path_between_them():
+    on = ascii_map("...#...")
+    both = FreeSpace(on, on.free, 0.0)
+    with pytest.raises(UnreachableError, match="no way"):
+        both.path((0.5, 0.5), (5.5, 0.5))
+    assert both.distances([(0.5, 0.5)], [(5.5, 0.5)])[0, 0] == np.inf
+
+
+@pytest.mark.parametrize("mask", [np.ones((2, 2), bool), np.zeros((1, 3), bool)])
+def test_a_free_space_needs_a_mask_of_its_map(mask):
+    with pytest.raises(MapError, match="mask"):
+        FreeSpace(ascii_map("..."), mask, 0.0)
+
+
+def test_what_is_kept_cannot_be_written_to():
+    on = ascii_map(".#?")
+    free = on.free_space(0.0)
+    for array in (on.free, on.occupied, on.unknown, on.walls, on.clearance_m, free.mask):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 0] = 1

@@ -157,7 +157,28 @@ def test_range_is_inclusive():
 
 
 def test_what_lies_off_the_map_is_not_seen_in_line_of_sight():
-    assert views(room(TABLE), (0.75, 1.5), [(-1.0, 1.5), (9.0, 1.5)], range_m=20) == [False, False]
+    open_floor = room(". .")
+    for on in (room(TABLE), open_floor):
+        inside = on.to_world((0.5, 0.5))
+        for off in ((-1.0, 1.5), (9.0, 1.5), (1000.0, 0.3)):
+            assert views(on, inside, [off], range_m=2.5) == [False]
+            assert views(on, off, [inside], range_m=2.5) == [False]
+
+
+def test_from_inside_a_wall_nothing_is_seen():
+    assert views(room(TABLE), (0.25, 1.5), [(0.75, 1.5)], range_m=5) == [False]
+
+
+def test_walls_around_a_room_are_opaque_where_the_floor_outside_is_free():
+    """The walls touch the rim of the map nowhere; the table inside encloses no room."""
+    hall = np.zeros((30, 40), dtype=bool)
+    hall[5:25, 5:35] = True
+    hall[6:24, 6:34] = False
+    hall[12:15, 18:22] = True
+    on = sl.OccupancyMap.from_array(hall, 0.1)
+    assert on.walls[5, 5]
+    assert not on.walls[13, 20]
+    assert views(on, (1.0, 1.0), [(0.2, 1.0), (3.0, 1.35)], range_m=5) == [False, True]
 
 
 def test_sparse_result_has_a_row_per_point_and_a_column_per_cell():

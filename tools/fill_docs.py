@@ -176,7 +176,7 @@ def main() -> int:
     for path, new in stale:
         path.write_text(new, encoding="utf-8")
     for name, draw in PICTURES.items():
-        plot.save(draw(), DOCS / "pictures" / f"{name}.png", dpi=130)
+        plot.save(draw(), DOCS / "pictures" / f"{name}.png", dpi=90)
     return 0
 
 

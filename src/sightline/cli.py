@@ -12,6 +12,9 @@ import typer
 from sightline.errors import MapWarning, SightlineError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from sightline.maps import FreeSpace, Points
     from sightline.places import Scenario
     from sightline.visibility import Sensor
@@ -52,7 +55,10 @@ def map_command(
     file: Annotated[
         str, typer.Argument(help="A map.yaml, a scenario folder, or a scenario that ships.")
     ],
-    points: Annotated[int, typer.Option(min=1, help="Number of vantage points.")] = 25,
+    points: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of vantage points.", show_default="25, or what fits"),
+    ] = None,
     radius: Annotated[float, typer.Option(help="Robot radius in metres.")] = 0.25,
     sensor_range: Annotated[
         float, typer.Option("--range", help="How far the robot sees, in metres.")
@@ -63,7 +69,15 @@ def map_command(
     start: Annotated[
         tuple[float, float] | None, typer.Option(help="Where the robot is: X Y in metres.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the first vantage point.")] = 0,
+    distribution: Annotated[
+        str | None, typer.Option(help="Where objects lie.", show_default="the first of places.yaml")
+    ] = None,
+    camera_height: Annotated[float, typer.Option(help="Height of the camera in metres.")] = 1.2,
+    beside_unknown: Annotated[
+        bool,
+        typer.Option("--beside-unknown", help="Let the robot stand right beside unknown cells."),
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first vantage point.")] = 0,
     picture: Annotated[
         Path | None, typer.Option(help="Where to draw the map.", show_default="out/NAME.png")
     ] = None,
@@ -78,13 +92,20 @@ def map_command(
 ) -> None:
     """Describe a map: sizes, warnings, vantage points and what they see; with a picture."""
     from sightline.places import Scenario
-    from sightline.visibility import Sensor
+    from sightline.visibility import Kind, Sensor
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", MapWarning)
-        home = Scenario.load(file, rules="humble" if humble else "nav2", unknown_205=unknown_205)
-    sensor = Sensor(range_m=sensor_range, kind="disc" if disc else "line_of_sight")
-    survey = _Survey(home, sensor, radius, points, start, seed)
+        home = Scenario.load(
+            file,
+            distribution=distribution,
+            rules="humble" if humble else "nav2",
+            unknown_205=unknown_205,
+        )
+    kind: Kind = "disc" if disc else "line_of_sight"
+    sensor = Sensor(range_m=sensor_range, kind=kind, camera_height_m=camera_height)
+    free = home.map.free_space(radius, start=start, beside_unknown=beside_unknown)
+    survey = _Survey(home, sensor, free, points, start, seed)
     facts = survey.facts([str(warning.message) for warning in caught])
     if not no_picture:
         facts["picture"] = str(survey.draw(picture or Path("out") / f"{home.name}.png"))
@@ -102,30 +123,36 @@ class _Survey:
         self,
         home: "Scenario",
         sensor: "Sensor",
-        radius_m: float,
-        count: int,
+        free: "FreeSpace",
+        count: int | None,
         start: tuple[float, float] | None,
         seed: int,
     ) -> None:
         import numpy as np
 
-        from sightline.vantage import farthest_points
+        from sightline.places import SPACING_M as CELL_M
+        from sightline.vantage import SPACING_M, farthest_points
         from sightline.visibility import visible
 
         rng = np.random.default_rng(seed)
         self.home, self.sensor = home, sensor
-        self.free: FreeSpace = home.map.free_space(radius_m, start=start)
-        self.points: Points = farthest_points(self.free, count, rng=rng, start=start)
-        self.cells: Points = home.target_cells()
+        self.free = free
+        fits = min(25, len(free.points(SPACING_M)))
+        self.points: Points = farthest_points(free, count or fits, rng=rng, start=start)
+        self.spacing_m = min(max(CELL_M, home.map.resolution_m), max(home.map.size_m))
+        self.cells: Points = home.target_cells(spacing_m=self.spacing_m)
         self.sees = visible(home, self.points, self.cells, sensor)
 
     def facts(self, told: list[str]) -> dict[str, Any]:
         """Everything as plain values, lengths in metres."""
         import numpy as np
 
+        from sightline.visibility import opaque_cells
+
         on, seen = self.home.map, np.zeros(len(self.cells), dtype=bool)
         seen[self.sees.indices] = True
         area = on.resolution_m**2
+        opaque = opaque_cells(self.home, self.sensor.camera_height_m)
         return {
             "name": self.home.name,
             "title": self.home.places.title,
@@ -144,11 +171,15 @@ class _Survey:
             "target_cells": len(self.cells),
             "cells_seen": round(float(seen.mean()), 4) if seen.size else 0.0,
             "object_mass_seen": {
-                thing: round(float(self.home.mass(thing, self.cells)[seen].sum()), 4)
-                for thing in self.home.objects
+                thing: round(float(self._mass(thing)[seen].sum()), 4) for thing in self.home.objects
             },
+            "opaque_m2": round(float((opaque & ~on.unknown).sum()) * area, 2),
+            "looked_over_m2": round(float((on.occupied & ~opaque).sum()) * area, 2),
             "warnings": told,
         }
+
+    def _mass(self, thing: str) -> "NDArray[np.float64]":
+        return self.home.mass(thing, self.cells, spacing_m=self.spacing_m)
 
     def lines(self, facts: dict[str, Any]) -> list[str]:
         """The facts as a person reads them."""
@@ -162,6 +193,8 @@ class _Survey:
             f"unknown {facts['unknown_m2']:g} m2",
             f"  reachable   {facts['reachable_m2']:g} m2 for a robot of radius "
             f"{facts['robot_radius_m']:g} m",
+            f"  sight       {facts['opaque_m2']:g} m2 are opaque to the camera, "
+            f"{facts['looked_over_m2']:g} m2 of obstacles are looked over",
             f"  surfaces    {facts['surfaces']}; objects: {', '.join(facts['objects']) or 'none'}",
             f"  coverage    {len(self.points)} vantage points see {facts['cells_seen']:.1%} of "
             f"{facts['target_cells']} target cells within {self.sensor.range_m:g} m {looks}",
@@ -169,6 +202,8 @@ class _Survey:
         if facts["object_mass_seen"]:
             shares = (f"{name} {share:.1%}" for name, share in facts["object_mass_seen"].items())
             out.append(f"  objects     in view of some point: {', '.join(shares)}")
+        if facts["cells_seen"] < 0.5:
+            out.append("              (more --points or a longer --range see more)")
         out += [f"  warning     {told}" for told in facts["warnings"]]
         if "picture" in facts:
             out.append(f"  picture     {facts['picture']}")
@@ -180,6 +215,72 @@ class _Survey:
 
         ax = plot.draw_survey(self.home, self.free, self.points, self.cells, self.sees)
         return plot.save(ax, path)
+
+
+@app.command("solve")
+def solve_command(
+    file: Annotated[Path, typer.Argument(help="TSPLIB (.tsp), or CSV: a matrix of travel costs.")],
+    weights: Annotated[
+        Path | None, typer.Option(help="One weight per row of the matrix; all 1 without it.")
+    ] = None,
+    start: Annotated[int, typer.Option(min=0, help="Row to start from, counted from 0.")] = 0,
+    circuit: Annotated[
+        bool,
+        typer.Option("--circuit", help="Count the way back to the start as one more arrival."),
+    ] = False,
+    prove: Annotated[bool, typer.Option("--prove", help="Prove that the order is best.")] = False,
+    time_limit: Annotated[float, typer.Option(min=0.001, help="Seconds at most.")] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Find the order of least weighted latency: the solver alone, without map or robot."""
+    import numpy as np
+
+    from sightline.plan.tsplib import read_travel, read_weights
+    from sightline.plan.wmlp import solve_wmlp
+
+    travel = read_travel(file)
+    route = solve_wmlp(
+        travel,
+        np.ones(len(travel)) if weights is None else read_weights(weights, len(travel)),
+        start=start,
+        time_limit_s=time_limit,
+        prove=prove,
+        return_weight=1.0 if circuit else 0.0,
+        rng=np.random.default_rng(seed),
+    )
+    facts = {
+        "order": [start, *route.order.tolist()],
+        "cost": route.cost,
+        "bound": route.bound,
+        "gap": route.gap,
+        "optimal": route.optimal,
+        "seconds": round(route.seconds, 4),
+        "unreachable": list(route.unreachable),
+    }
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2))
+    else:
+        for line in _solution(facts):
+            typer.echo(line)
+
+
+def _solution(facts: dict[str, Any]) -> list[str]:
+    """A route as a person reads it."""
+    bound = "none" if facts["bound"] is None else f"{facts['bound']:.10g}"
+    gap = "unknown" if facts["gap"] is None else f"{facts['gap']:.3%}"
+    proven = ", proven optimal" if facts["optimal"] else ""
+    out = [
+        f"cost     {facts['cost']:.10g}{proven}",
+        f"bound    {bound}, gap {gap}",
+        f"time     {facts['seconds']:g} s",
+        f"order    {' '.join(str(row) for row in facts['order'])}",
+    ]
+    if facts["unreachable"]:
+        out.append(
+            f"left out {' '.join(str(row) for row in facts['unreachable'])}: no way leads there"
+        )
+    return out
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -62,6 +62,8 @@ class Geodesics:
         self, sources: Positions, targets: Positions | None = None, *, threads: int = 1
     ) -> NDArray[np.float64]:
         """Distances from every source to every target; symmetric if there are no targets."""
+        if targets is not None and len(targets) < len(sources):
+            return self.matrix(targets, sources, threads=threads).T  # a sweep for each of the fewer
         start = _padded(sources)
         goal = start if targets is None else _padded(targets)
         shares = _shares(len(start), max(1, threads))
@@ -77,12 +79,14 @@ class Geodesics:
         return out
 
     def path(self, start: Positions, goal: Positions) -> Positions:
-        """The corners of the shortest path (n, 2), ends included; both ends must be connected."""
+        """The corners of the shortest path (n, 2), ends included; none if the ends are not joined."""
         source, target = _padded(start), _padded(goal)
         front = self._front()
         out = np.empty(1)
         bends = self._bends(target)
         geodesic.distances_from(self._mesh, front, *source[0], *target.T, *bends, out)
+        if not np.isfinite(out[0]):
+            return np.empty((0, 2))
         through = front.corner[bends.corner] + bends.length
         corners: list[int] = []
         if len(through) and through.min() <= out[0]:

@@ -67,7 +67,11 @@ def read_yaml(path: Path, error: type[Exception]) -> dict[str, Any]:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=_StrictLoader)
     except FileNotFoundError:
         raise error(f"{path} does not exist.") from None
-    except (OSError, UnicodeDecodeError) as reason:
+    except UnicodeDecodeError:
+        raise error(
+            f"{path} cannot be read as text; of a map, give the map.yaml, not its image."
+        ) from None
+    except OSError as reason:
         raise error(f"{path} cannot be read: {reason}.") from None
     except (yaml.YAMLError, RecursionError, ValueError, TypeError, OverflowError) as reason:
         raise error(f"{path} is not valid YAML: {_one_line(reason)}.") from None
@@ -200,8 +204,11 @@ def read_image(path: Path) -> tuple[Shade, Opacity | None]:
 
 
 def _channels(image: Image.Image) -> tuple[Shade, Opacity | None]:
-    if image.mode.startswith("I") or image.mode == "F":
-        # Pillow keeps more than 8 bits per pixel only in these modes; all are 16-bit gray in files
+    sixteen_bits = image.mode.startswith("I;16")
+    sixteen_bits |= image.mode == "I" and image.format in ("PNG", "PPM")
+    if image.mode in ("I", "F") and not sixteen_bits:
+        raise ValueError("a map has 8 or 16 bits per channel, not 32")
+    if sixteen_bits:
         shade = np.asarray(image, dtype=np.float64) / 65535.0
         return shade, None
     if image.mode in ("1", "L") and "transparency" not in image.info:

@@ -21,6 +21,7 @@ from sightline.distance import Geodesics, eight_connected_field
 from sightline.errors import MapError, UnreachableError
 from sightline.mapfile import FREE, MAX_CELLS, OCCUPIED, UNKNOWN
 
+ROOM_M2 = 2.0  # free floor that makes a room of what encloses it; the legs of a table enclose less
 FAR = 2**40  # cells; farther than any map, and still a whole number
 
 Points = NDArray[np.float64]  # (..., 2) metres, map frame
@@ -32,6 +33,8 @@ Field = NDArray[np.float64]  # (rows, columns)
 def as_points(points: ArrayLike) -> Points:
     """Check positions: an array of finite metres whose last axis is (x, y)."""
     array = np.asarray(points, dtype=np.float64)
+    if array.shape == (0,):
+        array = array.reshape(0, 2)
     if array.ndim == 0 or array.shape[-1] != 2:
         raise ValueError(f"Positions must have a last axis of length 2, not shape {array.shape}.")
     if not np.isfinite(array).all():
@@ -60,6 +63,8 @@ class OccupancyMap:
 
     def __post_init__(self) -> None:
         values = np.asarray(self.occupancy)
+        if values.dtype == np.bool_:
+            values = np.where(values, OCCUPIED, FREE)
         if not np.issubdtype(values.dtype, np.integer):
             raise MapError(f"Occupancy must be integers or booleans, not {values.dtype}.")
         if values.size and (values.min() < UNKNOWN or values.max() > OCCUPIED):
@@ -97,13 +102,10 @@ class OccupancyMap:
         origin: Sequence[float] = (0.0, 0.0, 0.0),
     ) -> "OccupancyMap":
         """A map from occupancy values -1..100 (row 0 at the bottom), or from booleans: occupied."""
-        array = np.asarray(occupancy)
-        if array.dtype == np.bool_:
-            array = np.where(array, OCCUPIED, FREE)
         pose = tuple(float(value) for value in origin)
         if len(pose) != 3:
             raise MapError(f"Origin must be x, y and yaw, not {len(pose)} values.")
-        return cls(array, float(resolution_m), pose)
+        return cls(np.asarray(occupancy), float(resolution_m), pose)
 
     def save(
         self,
@@ -149,32 +151,44 @@ class OccupancyMap:
     @cached_property
     def free(self) -> Mask:
         """Cells known to be free."""
-        return np.equal(self.occupancy, FREE)
+        return _sealed(np.equal(self.occupancy, FREE))
 
     @cached_property
     def occupied(self) -> Mask:
         """Cells known to be occupied."""
-        return np.equal(self.occupancy, OCCUPIED)
+        return _sealed(np.equal(self.occupancy, OCCUPIED))
 
     @cached_property
     def unknown(self) -> Mask:
         """Cells of which it is not known."""
-        return ~(self.free | self.occupied)
+        return _sealed(~(self.free | self.occupied))
 
     @cached_property
     def walls(self) -> Mask:
-        """What a 2-D map tells of walls: cells that are not free, joined to the map's rim."""
-        return joined_to_rim(~self.free, diagonally=True)
+        """What a 2-D map tells of walls.
+
+        Cells that are not free and belong to a part that touches the map's rim, or that encloses a
+        room: at least 2 m2 of free floor.
+        """
+        parts, _ = ndimage.label(~self.free, structure=np.ones((3, 3)))
+        out = _rim_parts(parts)
+        least = ROOM_M2 / self.resolution_m**2
+        for number, box in enumerate(ndimage.find_objects(parts), start=1):
+            part = parts[box] == number
+            if part.size >= least and not out[box][part].any():
+                floor = ndimage.binary_fill_holes(part) & self.free[box]
+                if floor.sum() >= least:
+                    out[box] |= part
+        return _sealed(out)
 
     @cached_property
     def clearance_m(self) -> Field:
         """Exact distance from each cell's centre to the nearest occupied cell's square."""
-        return np.asarray(clearance(self.occupied)) * self.resolution_m
+        return _sealed(np.asarray(clearance(self.occupied)) * self.resolution_m)
 
     def cells_at(self, points: ArrayLike) -> Cells:
         """The cells (row, column) that hold positions; outside the map the indices lie outside."""
-        cells = np.floor(self.to_grid(points)[..., ::-1])
-        return np.clip(cells, -FAR, FAR).astype(np.int64)
+        return grid_cells(self.to_grid(points))
 
     def centres(self, cells: ArrayLike) -> Points:
         """The positions of the centres of cells (row, column)."""
@@ -183,13 +197,19 @@ class OccupancyMap:
     def to_grid(self, points: ArrayLike) -> Points:
         """Positions in units of cells along the map's own axes: cell (r, c) holds [c, c+1) x [r, r+1)."""
         x, y, yaw = self.origin
-        offset = as_points(points) - (x, y)
-        return np.asarray(offset @ _rotation(yaw)) / self.resolution_m
+        at = as_points(points)
+        # number by number, so that a position's cell does not depend on its neighbours in the array
+        dx, dy = at[..., 0] - x, at[..., 1] - y
+        cos, sin = np.cos(yaw), np.sin(yaw)
+        return np.stack([dx * cos + dy * sin, dy * cos - dx * sin], axis=-1) / self.resolution_m
 
     def to_world(self, grid: ArrayLike) -> Points:
         """The inverse of ``to_grid``."""
         x, y, yaw = self.origin
-        return np.add(as_points(grid) * self.resolution_m @ _rotation(yaw).T, (x, y))
+        at = as_points(grid) * self.resolution_m
+        cos, sin = np.cos(yaw), np.sin(yaw)
+        along, across = at[..., 0], at[..., 1]
+        return np.stack([x + along * cos - across * sin, y + along * sin + across * cos], axis=-1)
 
     def contains(self, points: ArrayLike) -> Mask:
         """Whether positions lie on the map."""
@@ -197,7 +217,10 @@ class OccupancyMap:
 
     def look_up(self, values: NDArray[Any], points: ArrayLike, outside: Any) -> NDArray[Any]:
         """Values of a (rows, columns) array at positions; ``outside`` where the map ends."""
-        cells = self.cells_at(points)
+        return self.at_cells(values, self.cells_at(points), outside)
+
+    def at_cells(self, values: NDArray[Any], cells: Cells, outside: Any) -> NDArray[Any]:
+        """Values of a (rows, columns) array in cells; ``outside`` where the map ends."""
         inside = self._inside(cells)
         clipped = np.clip(cells, 0, np.array(self.shape) - 1)
         return np.where(inside, values[clipped[..., 0], clipped[..., 1]], outside)
@@ -205,20 +228,30 @@ class OccupancyMap:
     def _inside(self, cells: Cells) -> Mask:
         return np.asarray(((cells >= 0) & (cells < np.array(self.shape))).all(axis=-1))
 
-    def free_space(self, robot_radius_m: float, *, start: ArrayLike | None = None) -> "FreeSpace":
+    def free_space(
+        self,
+        robot_radius_m: float,
+        *,
+        start: ArrayLike | None = None,
+        beside_unknown: bool = True,
+    ) -> "FreeSpace":
         """Where a round robot can drive: the part around ``start``, or the largest part.
 
         A cell belongs if it is free and its centre is at least ``robot_radius_m`` from every occupied
-        cell's square (exact Euclidean inflation). Unknown cells cannot be driven on, but a robot may
-        stand beside them. Cells are connected by their sides.
+        cell's square (exact Euclidean inflation). Unknown cells cannot be driven on; without
+        ``beside_unknown`` the robot keeps its radius away from them, too, which in lidar maps leaves out
+        the slivers that single rays cleared. Cells are connected by their sides.
         """
         if not (np.isfinite(robot_radius_m) and robot_radius_m >= 0):
             raise MapError(f"Robot radius must be at least 0 m, not {robot_radius_m}.")
         if not self.free.any():
             raise MapError("The map has no free cell; look at its thresholds, mode and negate.")
-        room = self.free & (self.clearance_m >= robot_radius_m - 1e-9)
+        gap_m = self.clearance_m
+        if not beside_unknown:
+            gap_m = np.asarray(clearance(~self.free)) * self.resolution_m
+        room = self.free & (gap_m >= robot_radius_m - 1e-9)
         if not room.any():
-            widest = float(self.clearance_m[self.free].max())
+            widest = float(gap_m[self.free].max())
             raise MapError(
                 f"A robot of radius {robot_radius_m} m fits nowhere on this map; "
                 f"the widest spot takes {widest:.2f} m."
@@ -226,9 +259,8 @@ class OccupancyMap:
         parts, count = ndimage.label(room)
         sizes = np.bincount(parts.ravel(), minlength=count + 1)
         sizes[0] = 0
-        largest = FreeSpace(self, parts == sizes.argmax(), float(robot_radius_m))
         if start is None:
-            return largest
+            return FreeSpace(self, parts == sizes.argmax(), float(robot_radius_m))
         here = as_point(start)
         part = int(self.look_up(parts, here, 0))
         if part == 0:
@@ -243,16 +275,25 @@ def _written(point: Points) -> str:
     return f"({x}, {y})"
 
 
-def joined_to_rim(mask: Mask, *, diagonally: bool = False) -> Mask:
-    """The parts of a mask that touch the rim of the array."""
-    parts, _ = ndimage.label(mask, structure=np.ones((3, 3)) if diagonally else None)
+def joined_to_rim(mask: Mask) -> Mask:
+    """The parts of a mask, joined by sides, that touch the rim of the array."""
+    return _rim_parts(ndimage.label(mask)[0])
+
+
+def _rim_parts(parts: NDArray[np.int32]) -> Mask:
     rim = np.concatenate([parts[0], parts[-1], parts[:, 0], parts[:, -1]])
     return np.asarray(np.isin(parts, np.unique(rim[rim > 0])))
 
 
-def _rotation(yaw: float) -> NDArray[np.float64]:
-    # row vectors: world = grid @ R.T, grid = world @ R
-    return np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
+def grid_cells(grid: Points) -> Cells:
+    """The cells (row, column) that hold positions given in units of cells."""
+    return np.clip(np.floor(grid[..., ::-1]), -FAR, FAR).astype(np.int64)
+
+
+def _sealed(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, read-only: it is kept and handed out again."""
+    array.flags.writeable = False
+    return array
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,6 +308,15 @@ class FreeSpace:
     mask: Mask
     robot_radius_m: float
 
+    def __post_init__(self) -> None:
+        mask = np.array(self.mask, dtype=bool)
+        if mask.shape != self.map.shape or not mask.any():
+            raise MapError(
+                f"A free space needs a mask of the map's shape {self.map.shape} with some cell in "
+                f"it, not one of shape {mask.shape} with {int(mask.sum())}."
+            )
+        object.__setattr__(self, "mask", _sealed(mask))
+
     @cached_property
     def area_m2(self) -> float:
         """Area of the masked cells."""
@@ -280,8 +330,11 @@ class FreeSpace:
     def points(self, spacing_m: float | None = None) -> Points:
         """Centres of the navigable cells (n, 2), row by row; with a spacing, on a coarser lattice.
 
-        The lattice takes every cell whose row and column are multiples of ``spacing_m`` in cells.
+        The lattice takes the cells whose row and column are multiples of ``spacing_m``, rounded to
+        whole cells; all cells if none is on it.
         """
+        if spacing_m is not None and not 0 < spacing_m < np.inf:
+            raise ValueError(f"spacing_m must be above 0 and finite, not {spacing_m}.")
         every = 1 if spacing_m is None else max(1, round(spacing_m / self.map.resolution_m))
         rows, columns = np.nonzero(self.mask)
         kept = (rows % every == 0) & (columns % every == 0)
@@ -296,7 +349,7 @@ class FreeSpace:
     def nearest(self, point: ArrayLike) -> Points:
         """The centre of the navigable cell nearest to a position, as the crow flies."""
         everywhere = self.points()
-        gaps = ((everywhere - as_point(point)) ** 2).sum(axis=1)
+        gaps = np.hypot(*(everywhere - as_point(point)).T)
         return np.asarray(everywhere[gaps.argmin()])
 
     def require(self, point: ArrayLike) -> Points:
@@ -330,6 +383,8 @@ class FreeSpace:
 
         ``inf`` where the robot cannot get to, or not within ``limit_m``.
         """
+        if not limit_m >= 0:
+            raise ValueError(f"limit_m must be at least 0, not {limit_m}.")
         grid, resolution = self.map.to_grid(self.require(source)), self.map.resolution_m
         if eight_connected:
             field = eight_connected_field(self.mask, grid)
@@ -350,14 +405,17 @@ class FreeSpace:
         """Shortest-path distances (metres) between positions: (n, n), or (n, m) with ``to``.
 
         Any-angle and exact for the masked cells; ``eight_connected`` gives the grid-graph distances
-        between cells instead, for comparison with other tools. ``inf`` to and from a position at
-        which the robot cannot stand.
+        between the centres of their cells instead, for comparison with other tools. ``inf`` to and
+        from a position at which the robot cannot stand.
         """
         rows = as_points(points).reshape(-1, 2)
         columns = rows if to is None else as_points(to).reshape(-1, 2)
-        from_ok, to_ok = self.contains(rows), self.contains(columns)
+        here, there = self.map.to_grid(rows), self.map.to_grid(columns)
+        from_ok, to_ok = (
+            self.map.at_cells(self.mask, grid_cells(grid), False) for grid in (here, there)
+        )
         out = np.full((len(rows), len(columns)), np.inf)
-        here, there = self.map.to_grid(rows[from_ok]), self.map.to_grid(columns[to_ok])
+        here, there = here[from_ok], there[to_ok]
         if eight_connected:
             at = tuple(np.floor(there[:, ::-1]).astype(np.int64).T)
             inner = np.empty((len(here), len(there)))
@@ -371,4 +429,8 @@ class FreeSpace:
     def path(self, start: ArrayLike, goal: ArrayLike) -> Points:
         """The shortest path as a polyline (n, 2) from start to goal, bends at obstacle corners."""
         ends = [self.map.to_grid(self.require(point)) for point in (start, goal)]
-        return self.map.to_world(self.geodesics.path(*ends))
+        corners = self.geodesics.path(*ends)
+        if not len(corners):
+            here, there = (_written(as_point(point)) for point in (start, goal))
+            raise UnreachableError(f"There is no way from {here} to {there} in this free space.")
+        return self.map.to_world(corners)

@@ -7,6 +7,7 @@ the latter is described in ``docs/places.md``. Positions are metres in the map f
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,12 +26,15 @@ from sightline.mapfile import (
     read_yaml,
     shorten,
 )
-from sightline.maps import Field, Mask, OccupancyMap, Points, as_points, joined_to_rim
+from sightline.maps import Field, Mask, OccupancyMap, Points, as_points, grid_cells, joined_to_rim
 
 FORMAT = "sightline-places/1"
 SHIPPED = ("kitchen1", "kitchen2", "aws_small_house", "iai_apartment", "wrs2020")
 MAX_HEIGHT_M = 5.0
+MIN_AREA_M2 = 1e-4  # a surface smaller than a square centimetre is a slip
+MAX_CORNERS = 500
 SUM_TOLERANCE = 1e-6
+SPACING_M = 0.2  # side of the squares of target cells
 
 Distribution = Mapping[str, Mapping[str, float]]  # object -> surface -> probability
 
@@ -46,6 +50,12 @@ class Surface:
     room: str | None = None
     support: Literal["solid", "legs"] = "solid"
 
+    def __post_init__(self) -> None:
+        if len(self.polygon) < 3 or not self.area_m2 >= MIN_AREA_M2:
+            raise PlacesError(
+                f"Surface '{self.name}' needs at least 3 corners around {MIN_AREA_M2:g} m2 or more."
+            )
+
     @cached_property
     def area_m2(self) -> float:
         """Area of the footprint."""
@@ -53,9 +63,13 @@ class Surface:
 
     def sample(self, *, rng: np.random.Generator) -> Points:
         """A position (2,) uniform over the footprint."""
-        low, high = self.polygon.min(axis=0), self.polygon.max(axis=0)
+        # try in a box along the longest side: what lies askew does not leave most of the box empty
+        sides = np.roll(self.polygon, -1, axis=0) - self.polygon
+        along = sides[np.hypot(*sides.T).argmax()]
+        axes = np.array([along, [-along[1], along[0]]]) / np.hypot(*along)
+        box = self.polygon @ axes.T
         while True:
-            point: Points = rng.uniform(low, high)
+            point: Points = rng.uniform(box.min(axis=0), box.max(axis=0)) @ axes
             if poly.holds(self.polygon, point):
                 return point
 
@@ -138,11 +152,13 @@ class _Reader:
             if not isinstance(corner, list) or len(corner) != 2:
                 raise self.wrong(f"{what} has a corner that is not [x, y]: {quoted(corner)}")
         points = np.array([[self.number(v, f"{what}: a corner") for v in c] for c in corners])
-        if len(points) > 3 and (points[0] == points[-1]).all():
-            points = points[:-1]  # a ring that is closed by its first corner, as in GeoJSON
+        # a corner that stands twice in a row is one, also where a ring ends with its first corner
+        points = np.asarray(points[(points != np.roll(points, 1, axis=0)).any(axis=1)])
+        if len(points) > MAX_CORNERS:
+            raise self.wrong(f"{what} has {len(points)} corners; the limit is {MAX_CORNERS}")
         if poly.crosses_itself(points):
             raise self.wrong(f"{what} has a polygon that crosses itself")
-        if abs(poly.signed_area(points)) < 1e-6:
+        if abs(poly.signed_area(points)) < MIN_AREA_M2:
             raise self.wrong(f"{what} has a polygon without area")
         return points
 
@@ -201,7 +217,8 @@ class Scenario:
     """A home: its map, its places and one distribution of its objects.
 
     ``map`` is the map of the file with the footprints of all surfaces added as occupied: a lidar sees
-    the legs of a table, a robot with a body cannot drive under it.
+    the legs of a table, a robot with a body cannot drive under it. Without a ``distribution`` the first
+    one of the places is taken.
     """
 
     name: str
@@ -213,6 +230,8 @@ class Scenario:
         for surface in self.places.surfaces.values():
             self._check_on_map(f"surface '{surface.name}'", surface.polygon)
         valid = self.places.distributions
+        if self.distribution is None and valid:
+            object.__setattr__(self, "distribution", next(iter(valid)))
         if self.distribution is not None and self.distribution not in valid:
             raise PlacesError(
                 f"{self.name} has no distribution '{self.distribution}'; "
@@ -233,9 +252,11 @@ class Scenario:
     ) -> "Scenario":
         """Load a scenario that ships, a folder, or a ``map.yaml`` (with the places beside it, if any).
 
-        Without a ``distribution`` the first one of the file is taken.
+        ``rules`` and ``unknown_205`` are those of ``OccupancyMap.load``.
         """
-        folder = Path(__file__).parent / "scenarios" / str(name) if name in SHIPPED else Path(name)
+        folder = (
+            Path(__file__).parent / "scenarios" / str(name) if str(name) in SHIPPED else Path(name)
+        )
         folder = expanded(folder, PlacesError)
         if not folder.exists():
             raise PlacesError(
@@ -245,8 +266,6 @@ class Scenario:
         map_file = folder / "map.yaml" if folder.is_dir() else folder
         places_file = map_file.with_name("places.yaml")
         places = Places.load(places_file) if places_file.exists() else Places()
-        if distribution is None and places.distributions:
-            distribution = next(iter(places.distributions))
         title = map_file.parent.resolve().name if map_file.name == "map.yaml" else map_file.stem
         occupancy = OccupancyMap.load(map_file, rules=rules, unknown_205=unknown_205)
         return cls(title, occupancy, places, distribution)
@@ -276,12 +295,15 @@ class Scenario:
         chosen = rng.choice(len(chances), p=list(chances.values()))
         return self.places.surfaces[list(chances)[chosen]].sample(rng=rng)
 
-    def target_cells(self, *, spacing_m: float = 0.2, reach_m: float = 1.2) -> Points:
+    def target_cells(self, *, spacing_m: float = SPACING_M, reach_m: float = 1.2) -> Points:
         """Centres (n, 2) of the squares in which an object can be: a lattice along the map's axes.
 
         Squares whose centre is within ``reach_m`` of a free cell, except what is unknown and joined to
-        the outside; and every square that a surface of the distribution touches.
+        the outside and, where surfaces are named, bare wall; and every square that a surface of the
+        distribution touches.
         """
+        if not reach_m >= 0:
+            raise ValueError(f"reach_m must be at least 0, not {reach_m}.")
         finest, widest = self.map.resolution_m / 2, max(self.map.size_m)
         if not finest <= spacing_m <= widest:
             raise ValueError(
@@ -294,19 +316,25 @@ class Scenario:
         centres = self.map.to_world(grid)
         near = ndimage.distance_transform_edt(~self.map.free) * self.map.resolution_m <= reach_m
         wanted = near & ~joined_to_rim(self.map.unknown) if self.map.free.any() else near & False
-        # a centre on the line between two cells counts for the lower left one, on any map
-        at = np.minimum((grid - 1e-6).astype(np.int64), np.array(self.map.shape[::-1]) - 1)
-        kept = wanted[at[:, 1], at[:, 0]]
+        if self.places.surfaces:
+            wanted &= ~self.map.walls | (self.heights_m > 0)
+        # a centre on a line between cells counts for all of them, however the map is turned
+        around = [grid_cells(grid + np.array(nudge)) for nudge in product((-1e-6, 1e-6), repeat=2)]
+        kept = np.any([self.map.at_cells(wanted, cells, False) for cells in around], axis=0)
         for thing in self.objects:
             kept |= self.mass(thing, centres, spacing_m=spacing_m) > 0
         return np.asarray(centres[kept])
 
-    def mass(self, thing: str, cells: ArrayLike, *, spacing_m: float = 0.2) -> NDArray[np.float64]:
+    def mass(
+        self, thing: str, cells: ArrayLike, *, spacing_m: float = SPACING_M
+    ) -> NDArray[np.float64]:
         """Exact chance (n,) that an object lies in each square of side ``spacing_m`` around ``cells``.
 
         The sum over surfaces of probability times the share of the surface in the square; it sums to 1
         over ``target_cells()``.
         """
+        if not 0 < spacing_m < np.inf:
+            raise ValueError(f"spacing_m must be above 0 and finite, not {spacing_m}.")
         scale = self.map.resolution_m
         grid = self.map.to_grid(as_points(cells).reshape(-1, 2)) * scale
         out = np.zeros(len(grid))

@@ -4,11 +4,12 @@ Every ``draw_*`` takes data, draws on ``ax`` (or on a new figure) and returns th
 and no global state is touched.
 """
 
+import textwrap
 from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import ListedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
@@ -21,7 +22,8 @@ from sightline.places import Places, Scenario
 
 WALL, UNKNOWN, ROOM = "#3b3f46", "#d9dbde", "#ffffff"
 FURNITURE, TALL, INK = "#d9b48c", "#8c6d4f", "#2b2b2b"
-POINT, REACH = "#c8102e", "#eef4fb"
+POINT, REACH = "#c8102e", "#2f6db5"
+MARGIN_M = 0.5  # around what is known of a map
 SEEN = ("#e4f3df", "#1b7837")  # by few points, by many
 UNSEEN = "#f2a68d"
 
@@ -61,11 +63,14 @@ def draw_survey(
     draw_free_space(free, ax)
     draw_coverage(home.map, cells, sees, ax)
     draw_points(points, ax)
-    ax.set_title(
-        f"{home.name}: {len(points)} vantage points and what they see\n"
-        "green: seen, the darker the more often; orange: seen from none; blue: reachable",
-        fontsize=10,
+    words = (
+        f"{home.name}: {len(points)} vantage points and what they see. Green is seen, the darker "
+        f"the more often, at most {int(sees.sum(axis=0).max(initial=0))} times; orange from nowhere. "
+        "The robot can be inside the blue line."
     )
+    figure = ax.get_figure(root=True)
+    width = figure.get_figwidth() if figure is not None else 8.0
+    ax.set_title(textwrap.fill(words, int(13 * width)), fontsize=9, loc="left")
     return ax
 
 
@@ -81,23 +86,41 @@ def draw_map(on: OccupancyMap, ax: Axes | None = None, *, but: Mask | None = Non
 
     Occupied cells of the mask ``but`` stay white, for furniture that ``draw_places`` draws.
     """
-    ax = ax or new_axes(*on.size_m)
-    rows, columns = on.shape
-    _cells(on, on.unknown, UNKNOWN, 0, ax)
+    ax = ax or new_axes(*np.ptp(_known_box(on), axis=0))
     _cells(on, on.occupied if but is None else on.occupied & ~but, WALL, 2, ax)
-    corners = on.to_world(np.array([[0, 0], [columns, 0], [columns, rows], [0, rows]]))
-    ax.set_xlim(corners[:, 0].min(), corners[:, 0].max())
-    ax.set_ylim(corners[:, 1].min(), corners[:, 1].max())
+    (left, low), (right, high) = _known_box(on)
+    ax.set_xlim(left, right)
+    ax.set_ylim(low, high)
     ax.set_aspect("equal")
+    ax.set_facecolor(UNKNOWN)
+    _cells(on, on.free | on.occupied, ROOM, 0, ax)
     ax.set_xlabel("x [m]")
     ax.set_ylabel("y [m]")
     return ax
 
 
+def _known_box(on: OccupancyMap) -> NDArray[np.float64]:
+    """Lower left and upper right corner (2, 2) of what is known of a map, with a margin, in metres."""
+    rows, columns = np.nonzero(~on.unknown)
+    if not len(rows):
+        rows, columns = np.array([0, on.shape[0] - 1]), np.array([0, on.shape[1] - 1])
+    (left, low), (right, high) = (columns.min(), rows.min()), (columns.max() + 1, rows.max() + 1)
+    corners = on.to_world(np.array([[left, low], [right, low], [right, high], [left, high]]))
+    return np.array([corners.min(axis=0) - MARGIN_M, corners.max(axis=0) + MARGIN_M])
+
+
 def draw_free_space(free: FreeSpace, ax: Axes | None = None) -> Axes:
-    """Where the robot's centre can be, as a light tint."""
+    """The rim of where the robot's centre can be."""
     ax = ax or draw_map(free.map)
-    _cells(free.map, free.mask, REACH, 0, ax)
+    padded = np.pad(free.mask, 1)
+    sides = []
+    for axis, step in ((0, (1, 0)), (1, (0, 1))):
+        rim = np.argwhere(np.diff(padded.astype(np.int8), axis=axis) != 0)
+        # the line between padded cells (r, c) and its neighbour begins at this corner of the map
+        begin = rim[:, ::-1] - ((1, 0) if axis == 0 else (0, 1))
+        sides.append(np.stack([begin, begin + step], axis=1))
+    lines = free.map.to_world(np.concatenate(sides))
+    ax.add_collection(LineCollection(list(lines), colors=REACH, linewidths=0.8, zorder=5))
     return ax
 
 

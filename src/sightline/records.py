@@ -13,7 +13,7 @@ class Route:
     ``order`` holds row numbers of the travel matrix, the start excluded, and is read-only. ``bound`` is
     a proven lower bound on the cost of every route, or None; ``optimal`` says that no route is cheaper
     (up to rounding). ``unreachable`` are the rows that were left out because no finite way leads to
-    them; ``seconds`` is the time it took.
+    them; ``seconds`` is the time it took; ``status`` is what a solver from elsewhere said of itself.
     """
 
     order: NDArray[np.int64]
@@ -22,6 +22,7 @@ class Route:
     optimal: bool = False
     seconds: float = 0.0
     unreachable: tuple[int, ...] = ()
+    status: str = ""
 
     def __post_init__(self) -> None:
         order = np.array(self.order, dtype=np.int64)

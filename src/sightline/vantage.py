@@ -1,12 +1,14 @@
 """Points from which to look around: spread out, covering, or chosen for what they see."""
 
+import operator
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from sightline._kernels.farthest import farthest
 from sightline.errors import UnreachableError
-from sightline.maps import FreeSpace, Points, as_points
+from sightline.maps import FreeSpace, Points, as_point, as_points
 
 SPACING_M = 0.1  # the paper's lattice of candidate points
 
@@ -25,6 +27,7 @@ def farthest_points(
     farthest, as the crow flies, from all before it (the first in row order among equals).
     """
     candidates = free.points(spacing_m)
+    k = operator.index(k)
     if not 1 <= k <= len(candidates):
         raise UnreachableError(
             f"{k} vantage points are asked for; the free space has 1 to {len(candidates)} "
@@ -33,7 +36,7 @@ def farthest_points(
     if start is None:
         first = int(rng.integers(len(candidates)))
     else:
-        first = int(((candidates - as_points(start)) ** 2).sum(axis=1).argmin())
+        first = int(((candidates - as_point(start)) ** 2).sum(axis=1).argmin())
     return candidates[farthest_indices(candidates, k, first=first)]
 
 
@@ -82,6 +85,8 @@ def informative_points(
     """
     places = free.points(SPACING_M) if candidates is None else as_points(candidates).reshape(-1, 2)
     left = np.array(mass, dtype=np.float64)
+    if not (left >= 0).all():
+        raise ValueError("mass must hold numbers of at least 0.")
     sees = sparse.csr_array(visibility, dtype=np.float64)
     if sees.shape != (len(places), left.size):
         raise ValueError(

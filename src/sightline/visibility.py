@@ -2,7 +2,7 @@
 
 A 2-D map marks tables as obstacles; a camera looks over them, but not over walls. What is opaque:
 
-- obstacles joined to the outside of the map are wall: opaque;
+- obstacles joined to the outside of the map, or around a room, are wall: opaque;
 - free-standing obstacles are low furniture: looked over;
 - with ``Places``, surfaces at least as high as the camera are opaque wherever they stand, lower ones
   are looked over, also where they touch a wall.
@@ -23,10 +23,11 @@ from scipy import sparse
 
 from sightline._kernels import raycast
 from sightline._kernels.clearance import clearance
-from sightline.maps import Mask, OccupancyMap, Points, as_points
+from sightline.maps import Mask, OccupancyMap, Points, as_points, grid_cells
 from sightline.places import Scenario
 
 Kind = Literal["line_of_sight", "disc"]
+MAX_PAIRS = 500_000_000
 
 
 @dataclass(frozen=True)
@@ -79,19 +80,27 @@ def opaque_cells(home: Scenario | OccupancyMap, camera_height_m: float = 1.2) ->
 def visible(
     home: Scenario | OccupancyMap, points: ArrayLike, cells: ArrayLike, sensor: Sensor
 ) -> sparse.csr_array:
-    """Which cells (m, 2) are seen from which points (n, 2), looking all around: sparse (n, m) bool."""
-    viewers = as_points(points).reshape(-1, 2)
-    targets = as_points(cells).reshape(-1, 2)
+    """Which cells (m, 2) are seen from which points (n, 2), looking all around: sparse (n, m) bool.
+
+    In line of sight nothing off the map is seen, and from inside a wall or off the map nothing is.
+    """
     view = _View(home, sensor)
-    grid_viewers, grid_targets = view.to_grid(viewers), view.to_grid(targets)
-    room = int(raycast.count_in_range(grid_viewers, grid_targets, view.reach).sum())
-    seen, first = np.empty(room, np.int32), np.empty(len(viewers) + 1, np.int32)
+    viewers, targets = (view.to_grid(at) for at in (points, cells))
+    looking, there = view.can_look_from(viewers), view.is_on_map(targets)
+    from_grid, to_grid = viewers[looking], targets[there]
+    pairs = int(raycast.count_in_range(from_grid, to_grid, view.reach).sum())
+    if pairs > MAX_PAIRS:
+        raise ValueError(f"{pairs} pairs of point and cell are in range; the limit is {MAX_PAIRS}.")
+    seen, first = np.empty(pairs, np.int32), np.empty(len(from_grid) + 1, np.int32)
     raycast.who_sees_what(
-        view.room, view.width, grid_viewers, grid_targets, view.reach, view.into, seen, first
+        view.room, view.width, from_grid, to_grid, view.reach, view.into, seen, first
     )
-    seen = seen[: first[-1]]
-    ones = np.ones(len(seen), dtype=bool)
-    return sparse.csr_array((ones, seen, first), shape=(len(viewers), len(targets)))
+    counts = np.zeros(len(viewers), np.int64)
+    counts[looking] = np.diff(first)
+    columns = np.flatnonzero(there)[seen[: first[-1]]]
+    rows = np.concatenate([[0], np.cumsum(counts)])
+    ones = np.ones(len(columns), dtype=bool)
+    return sparse.csr_array((ones, columns, rows), shape=(len(viewers), len(targets)))
 
 
 def sights_on_the_way(
@@ -107,17 +116,24 @@ def sights_on_the_way(
     The robot looks ahead with its field of view, every ``step_m`` and at both ends of each leg.
     """
     corners = as_points(path).reshape(-1, 2)
-    if not step_m > 0:
-        raise ValueError(f"step_m must be above 0, not {step_m}.")
+    if not 0 < step_m < np.inf:
+        raise ValueError(f"step_m must be above 0 and finite, not {step_m}.")
+    if not len(corners):
+        raise ValueError("A path needs at least one position.")
     poses, driven = _poses_along(corners, step_m)
     view = _View(home, sensor)
-    yaw = 0.0 if view.on is None else view.on.origin[2]
-    at = np.column_stack([view.to_grid(poses[:, :2]), poses[:, 2] - yaw])
-    targets = view.to_grid(as_points(cells).reshape(-1, 2))
-    index = np.empty(len(targets), np.int64)
+    at = np.column_stack([view.to_grid(poses[:, :2]), poses[:, 2] - view.on.origin[2]])
+    looking = view.can_look_from(at[:, :2])
+    targets = view.to_grid(cells)
+    there = view.is_on_map(targets)
+    index = np.empty(int(there.sum()), np.int64)
     half = sensor.field_of_view_rad / 2
-    raycast.first_sights(view.room, view.width, at, targets, view.reach, half, view.into, index)
-    return np.where(index >= 0, driven[index], np.inf)
+    raycast.first_sights(
+        view.room, view.width, at[looking], targets[there], view.reach, half, view.into, index
+    )
+    out = np.full(len(targets), np.inf)
+    out[there] = np.where(index >= 0, np.append(driven[looking], np.inf)[index], np.inf)
+    return out
 
 
 def _poses_along(corners: Points, step_m: float) -> tuple[Points, NDArray[np.float64]]:
@@ -153,10 +169,19 @@ class _View:
             opaque = np.pad(opaque_cells(home, sensor.camera_height_m), 1, constant_values=True)
             self.room = clearance(opaque).ravel()
 
-    def to_grid(self, points: Points) -> Points:
-        """Positions in padded cells; off the map they are moved onto its rim of walls."""
-        rows, columns = self.on.shape
-        grid = self.on.to_grid(points) + 1
-        if self.room.size:
-            grid = np.clip(grid, 0.5, (columns + 1.5, rows + 1.5))
-        return np.ascontiguousarray(grid)
+    def to_grid(self, points: ArrayLike) -> Points:
+        """Positions (n, 2) in padded cells."""
+        return np.ascontiguousarray(self.on.to_grid(as_points(points).reshape(-1, 2)) + 1)
+
+    def is_on_map(self, grid: Points) -> Mask:
+        """Whether positions are on the map; to a disc it does not matter."""
+        if not self.room.size:
+            return np.ones(len(grid), dtype=bool)
+        return self.on.at_cells(np.ones(self.on.shape, dtype=bool), grid_cells(grid - 1), False)
+
+    def can_look_from(self, grid: Points) -> Mask:
+        """Whether a camera can be at positions: on the map and in nothing opaque."""
+        if not self.room.size:
+            return np.ones(len(grid), dtype=bool)
+        clear = self.room.reshape(-1, self.width)[1:-1, 1:-1] > 0
+        return self.on.at_cells(clear, grid_cells(grid - 1), False)
