@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from planning_pictures import orders
 
 import sightline as sl
 from sightline import plot
@@ -461,5 +462,6 @@ PICTURES: dict[str, Callable[[], Axes]] = {
     "eight": eight,
     "views": views,
     "vantage": vantage,
+    "orders": orders,
     **{name: scenario(name) for name in SHIPPED},
 }

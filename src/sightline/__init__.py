@@ -8,12 +8,20 @@ if TYPE_CHECKING:
         MapError,
         MapWarning,
         PlacesError,
+        PlanError,
         SightlineError,
         UnknownObjectError,
         UnreachableError,
     )
     from sightline.maps import FreeSpace, OccupancyMap
     from sightline.places import Places, Scenario, Surface
+    from sightline.plan.coverage import Coverage, expected_cost, expected_spl, solve_search
+    from sightline.plan.cpsat import CpSat
+    from sightline.plan.greedy import Greedy
+    from sightline.plan.problem import SearchProblem
+    from sightline.plan.tsp import Tsp
+    from sightline.plan.wmlp import Wmlp, solve_wmlp
+    from sightline.records import Route
     from sightline.vantage import (
         epsilon_cover,
         farthest_indices,
@@ -26,45 +34,69 @@ __version__ = "0.1.0"
 
 # name -> module; loaded when first used, so that `sightline --help` stays quick
 _HOMES = {
+    "Coverage": "plan.coverage",
+    "CpSat": "plan.cpsat",
     "FreeSpace": "maps",
+    "Greedy": "plan.greedy",
     "MapError": "errors",
     "MapWarning": "errors",
     "OccupancyMap": "maps",
     "Places": "places",
     "PlacesError": "errors",
+    "PlanError": "errors",
+    "Route": "records",
     "Scenario": "places",
+    "SearchProblem": "plan.problem",
     "Sensor": "visibility",
     "SightlineError": "errors",
     "Surface": "places",
+    "Tsp": "plan.tsp",
     "UnknownObjectError": "errors",
     "UnreachableError": "errors",
+    "Wmlp": "plan.wmlp",
     "epsilon_cover": "vantage",
+    "expected_cost": "plan.coverage",
+    "expected_spl": "plan.coverage",
     "farthest_indices": "vantage",
     "farthest_points": "vantage",
     "informative_points": "vantage",
     "opaque_cells": "visibility",
     "sights_on_the_way": "visibility",
+    "solve_search": "plan.coverage",
+    "solve_wmlp": "plan.wmlp",
     "visible": "visibility",
 }
 __all__ = [
+    "Coverage",
+    "CpSat",
     "FreeSpace",
+    "Greedy",
     "MapError",
     "MapWarning",
     "OccupancyMap",
     "Places",
     "PlacesError",
+    "PlanError",
+    "Route",
     "Scenario",
+    "SearchProblem",
     "Sensor",
     "SightlineError",
     "Surface",
+    "Tsp",
     "UnknownObjectError",
     "UnreachableError",
+    "Wmlp",
     "epsilon_cover",
+    "expected_cost",
+    "expected_spl",
     "farthest_indices",
     "farthest_points",
     "informative_points",
     "opaque_cells",
     "sights_on_the_way",
+    "solve_search",
+    "solve_wmlp",
     "visible",
 ]
 
