@@ -1,7 +1,5 @@
 """Searching with overlapping views: how good, how fast, and how well proven the tours are."""
 
-import statistics
-import time
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
@@ -10,8 +8,6 @@ import numpy as np
 from scipy import sparse
 
 import sightline as sl
-from benchmarks.race import in_ms, table
-from sightline.plan.coverage import expected_cost, solve_search
 
 ESCAPE_M = 20.0
 MOST_POINTS = 1000

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from sightline.plan.coverage import Coverage, expected_cost
 
 from sightline.errors import PlanError
+from sightline.plan.coverage import Coverage, expected_cost
 from sightline.plan.cpsat import CpSat
 from sightline.plan.greedy import Greedy
 from sightline.plan.problem import SearchProblem, route_cost

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sightline.errors import (
+        LearnError,
         MapError,
         MapWarning,
         PlacesError,
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from sightline.plan.problem import SearchProblem
     from sightline.plan.tsp import Tsp
     from sightline.plan.wmlp import Wmlp, solve_wmlp
-    from sightline.records import Route
+    from sightline.records import Belief, Episode, Outcome, Query, Route, Visit
+    from sightline.site import Site
     from sightline.vantage import (
         epsilon_cover,
         farthest_indices,
@@ -34,25 +36,32 @@ __version__ = "0.1.0"
 
 # name -> module; loaded when first used, so that `sightline --help` stays quick
 _HOMES = {
+    "Belief": "records",
     "Coverage": "plan.coverage",
     "CpSat": "plan.cpsat",
+    "Episode": "records",
     "FreeSpace": "maps",
     "Greedy": "plan.greedy",
+    "LearnError": "errors",
     "MapError": "errors",
     "MapWarning": "errors",
     "OccupancyMap": "maps",
+    "Outcome": "records",
     "Places": "places",
     "PlacesError": "errors",
     "PlanError": "errors",
+    "Query": "records",
     "Route": "records",
     "Scenario": "places",
     "SearchProblem": "plan.problem",
     "Sensor": "visibility",
     "SightlineError": "errors",
+    "Site": "site",
     "Surface": "places",
     "Tsp": "plan.tsp",
     "UnknownObjectError": "errors",
     "UnreachableError": "errors",
+    "Visit": "records",
     "Wmlp": "plan.wmlp",
     "epsilon_cover": "vantage",
     "expected_cost": "plan.coverage",
@@ -67,25 +76,32 @@ _HOMES = {
     "visible": "visibility",
 }
 __all__ = [
+    "Belief",
     "Coverage",
     "CpSat",
+    "Episode",
     "FreeSpace",
     "Greedy",
+    "LearnError",
     "MapError",
     "MapWarning",
     "OccupancyMap",
+    "Outcome",
     "Places",
     "PlacesError",
     "PlanError",
+    "Query",
     "Route",
     "Scenario",
     "SearchProblem",
     "Sensor",
     "SightlineError",
+    "Site",
     "Surface",
     "Tsp",
     "UnknownObjectError",
     "UnreachableError",
+    "Visit",
     "Wmlp",
     "epsilon_cover",
     "expected_cost",

@@ -30,3 +30,7 @@ class MapWarning(UserWarning):
 
 class PlanError(SightlineError):
     """A planning problem that cannot be solved as it is given."""
+
+
+class LearnError(SightlineError):
+    """A learner, its settings or its state that cannot be used as asked."""

@@ -1,0 +1,1 @@
+"""Learners: what they have seen so far, turned into where an object may be now."""

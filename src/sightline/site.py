@@ -1,0 +1,81 @@
+"""A home as one robot meets it: where it can be, what it sees from there, where things can lie."""
+
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from sightline.maps import FreeSpace, Points, as_points
+from sightline.places import SPACING_M, Scenario
+from sightline.visibility import Sensor, visible
+
+REMEMBERED = 64  # sets of points whose views are kept
+LATTICE_M = 0.1  # the paper's lattice of navigable points
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """A scenario, the free space of a robot in it, its sensor, and the target cells (m, 2).
+
+    What learners learn about. Everything in it follows from the scenario, the robot's radius and the
+    sensor, so it is built anew from these and never stored.
+    """
+
+    home: Scenario
+    free: FreeSpace
+    sensor: Sensor
+    cells: Points
+    _views: OrderedDict[bytes, sparse.csr_array] = field(default_factory=OrderedDict, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        home: Scenario,
+        *,
+        sensor: Sensor | None = None,
+        robot_radius_m: float = 0.25,
+        start: ArrayLike | None = None,
+    ) -> "Site":
+        """The site for a robot of some radius, around ``start`` or in the largest free part."""
+        free = home.map.free_space(robot_radius_m, start=start)
+        return cls(home, free, sensor or Sensor(), home.target_cells())
+
+    @cached_property
+    def name(self) -> str:
+        """The scenario's name and a fingerprint of its map, of the free space and of the cells.
+
+        Equal names mean equal sites, whatever the sensor: state that was learned in one fits another.
+        """
+        digest = hashlib.sha256()
+        for array in (self.home.map.occupancy, self.free.mask, self.cells):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(repr((self.home.map.resolution_m, self.home.map.origin)).encode())
+        return f"{self.home.name}-{digest.hexdigest()[:12]}"
+
+    @cached_property
+    def standing(self) -> Points:
+        """The navigable points (n, 2) on the paper's lattice of 0.1 m."""
+        return self.free.points(LATTICE_M)
+
+    @cached_property
+    def seen_from_anywhere(self) -> NDArray[np.bool_]:
+        """Which target cells (m,) some point of a 0.3 m lattice of the free space sees."""
+        spots = self.free.points(1.5 * SPACING_M)
+        out = np.zeros(len(self.cells), dtype=bool)
+        out[self.sees(spots).indices] = True
+        return out
+
+    def sees(self, points: ArrayLike) -> sparse.csr_array:
+        """Which cells are seen from which points (k, 2): sparse (k, m) bool. Recent ones are kept."""
+        at = np.ascontiguousarray(as_points(points).reshape(-1, 2))
+        key = at.tobytes()
+        if key not in self._views:
+            self._views[key] = visible(self.home, at, self.cells, self.sensor)
+            if len(self._views) > REMEMBERED:
+                self._views.popitem(last=False)
+        self._views.move_to_end(key)
+        return self._views[key]

@@ -1,0 +1,1 @@
+"""Worlds in which a search can be carried out."""
