@@ -205,7 +205,8 @@ def _entries(
     """Entries of the reachable rows but the start, over cells with mass, and the atom of each cell."""
     number = np.where(left > 0, np.arange(len(left)), -1)
     reach = np.empty((0, 0)) if task.reach is None else task.reach
-    views = task.sees.indptr, task.sees.indices
+    # one type each, whatever scipy chose, so that no loop is compiled twice
+    views = task.sees.indptr.astype(np.int64), task.sees.indices.astype(np.int32)
     starts, cell, extra = select_entries(*views, rows[1:], number, reach)
     starts = np.concatenate([[0], starts])
     if task.objective == "distance":

@@ -7,7 +7,9 @@ search ends when enough cycles brought no gain, or when the time is up. ``exact.
 
 import time
 from dataclasses import dataclass
-from math import isfinite
+from functools import cache
+from math import inf, isfinite
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,10 +28,7 @@ from sightline.plan.problem import (
 )
 from sightline.records import Route
 
-NEAR = 6  # neighbours with which the local search tries to join a node
-HEAT = 0.6  # share of the mean cost of a node that a walk may be dearer and still be kept, at first
 CYCLE_SHARE = 0.08  # kicks of the first cycle, as a share of the square of the number of points
-IDLE_SHARE = 0.4  # kicks without a gain after which the search may end, likewise
 REHEAT_FROM = 75  # points from which on each second cycle goes on from the best walk
 SPREAD = 1.0  # how much the legs of a first walk are stretched at random
 FIRST_LOOKS = 200  # looks at nodes before the speed is known
@@ -37,6 +36,20 @@ SLICE_S = 0.02  # longest time between two looks at the clock
 SHORTEST_SLICE_S = 5e-5
 TAIL_S = 0.05  # for the order of what counts for nothing
 LONGEST_KICKED = 250  # nodes in a stretch that a kick moves
+
+
+class Settings(NamedTuple):
+    """How broadly a search looks around; few points can afford more of it."""
+
+    near: int  # neighbours with which the local search tries to join a node
+    heat: float  # share of the mean cost of a node that a walk may be dearer and be kept, at first
+    growth: float  # of a cycle over the one before
+    idle_share: float  # kicks without a gain after which it may end, as a share of points squared
+
+
+FEW = Settings(near=10, heat=3.0, growth=0.2, idle_share=2.0)
+MANY = Settings(near=6, heat=0.6, growth=0.5, idle_share=0.4)
+MANY_FROM = 150  # points
 
 
 @dataclass(frozen=True)
@@ -80,11 +93,15 @@ def solve_wmlp(
     (n,) are not below zero; that of the start counts for nothing. With ``return_weight`` the arrival
     back at the start is charged, too: 1 with unit weights is the circuit of the literature.
 
-    The search stops by itself when it seems to have converged, or after ``time_limit_s``. Equal
-    generators give equal routes as long as the limit does not cut the search short; then the answer
-    depends on the speed of the machine. ``prove`` spends the time that is left on a proof:
+    The search stops by itself when it seems to have converged, or after ``time_limit_s``, from which
+    the first call of a process excepts what loading its compiled loops takes. Equal generators give
+    equal routes as long as the limit does not cut the search short; then the answer depends on the
+    speed of the machine. ``prove`` spends the time that is left on a proof:
     ``Route.bound`` is the best proven bound, and ``Route.optimal`` says that it meets the cost.
     """
+    _compile()
+    if prove:
+        exact.compile_loops()
     began = time.perf_counter()
     matrix = as_travel(travel)
     vector = as_weights(weights, len(matrix))
@@ -132,27 +149,36 @@ def best_order(
     points = len(travel) - 1
     if points < 2:
         return np.arange(1, points + 1)
-    search = Search(travel, weights, return_weight, seed)
-    schedule = _Schedule(points)
+    settings = FEW if points < MANY_FROM else MANY
+    search = Search(travel, weights, return_weight, seed, settings)
+    schedule = _Schedule(points, settings)
     while schedule.goes_on(search.best):
         if search.run(schedule.kicks, schedule.fresh, deadline):
             break
     return search.order()
 
 
+@cache
+def _compile() -> None:
+    """Compile the loops, or load them: a time limit is about searching."""
+    rng = np.random.default_rng(0)
+    best_order(1.0 - np.eye(5), np.ones(5), 0.0, rng=rng, deadline=inf)
+
+
 class _Schedule:
     """How many kicks the next cycle has, where it starts, and when cycles have stopped to pay.
 
-    Cycles grow by half from one to the next. With many points each second one goes on from the best
+    Cycles grow from one to the next. With many points each second one goes on from the best
     walk. The search ends when the kicks since the last gain are as many as those before it, and not
     fewer than a share of the points' square.
     """
 
-    def __init__(self, points: int) -> None:
+    def __init__(self, points: int, settings: Settings) -> None:
         square = points * points
         self.kicks = 10 + int(CYCLE_SHARE * square)
         self.fresh = True
-        self._patience = 10 + int(IDLE_SHARE * square)
+        self._patience = 10 + int(settings.idle_share * square)
+        self._growth = settings.growth
         self._reheats = points >= REHEAT_FROM
         self._best = np.inf
         self._used = self._used_at_gain = 0
@@ -166,7 +192,7 @@ class _Schedule:
             self._used_at_gain = self._used
         self._best = best
         self.fresh = not (self._reheats and self.fresh)
-        self.kicks += self.kicks // 2
+        self.kicks += 1 + int(self._growth * self.kicks)
         return self._used - self._used_at_gain < max(self._used_at_gain, self._patience)
 
 
@@ -174,7 +200,12 @@ class Search:
     """The arrays of one search and the speed at which it runs."""
 
     def __init__(
-        self, travel: Matrix, weights: Vector, return_weight: float, seed: NDArray[np.uint64]
+        self,
+        travel: Matrix,
+        weights: Vector,
+        return_weight: float,
+        seed: NDArray[np.uint64],
+        settings: Settings,
     ) -> None:
         rows = len(travel)
         size = rows + 1
@@ -185,7 +216,7 @@ class Search:
             self._travel[rows, :rows] = travel[0]
         self._weights = np.append(weights, return_weight)
         self._symmetric = bool((travel == travel.T).all())
-        self._near = _near(travel)
+        self._near = _near(travel, settings.near)
         self.walks = np.tile(np.arange(size), (3, 1))
         self._place = np.arange(size)
         self._sums = np.zeros((6 if self._symmetric else 10, size))
@@ -194,7 +225,7 @@ class Search:
         self._state = np.zeros(latency.STATE_SIZE, np.int64)
         self._level = np.full(2, np.inf)
         self._seed = seed
-        self._heat = HEAT / size
+        self._heat = settings.heat / size
         self._reach = LONGEST_KICKED
 
     @property
@@ -273,12 +304,12 @@ def _check_limit(time_limit_s: float) -> None:
         raise PlanError(f"time_limit_s must be above 0, not {time_limit_s}.")
 
 
-def _near(travel: Matrix) -> NDArray[np.int64]:
+def _near(travel: Matrix, most: int) -> NDArray[np.int64]:
     """For each row its nearest rows and, last, the end (the row after all others)."""
     rows = len(travel)
     among = np.minimum(travel, travel.T)
     np.fill_diagonal(among, np.inf)
-    count = min(NEAR, rows - 1)
+    count = min(most, rows - 1)
     if count < rows - 1 and rows > 100:
         nearest = np.argpartition(among, count, axis=1)[:, :count]
         nearest.sort(axis=1)
