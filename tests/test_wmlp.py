@@ -139,7 +139,8 @@ def test_running_sums_stay_right_through_hundreds_of_moves(directed):
     travel, weights = plane(40, 3)
     if directed:
         travel = travel * rng(4).uniform(0.5, 2.0, travel.shape)
-    search = wmlp.Search(travel, np.append(0.0, weights[1:]), 0.4, np.array([7], np.uint64))
+    seed = np.array([7], np.uint64)
+    search = wmlp.Search(travel, np.append(0.0, weights[1:]), 0.4, seed, wmlp.FEW)
     search.run(300, True, time.perf_counter() + 60)
     order = search.walks[2, 1:-1]
     assert search.best == pytest.approx(naive.latency(travel, weights, order, 0, 0.4), rel=1e-9)
