@@ -333,21 +333,25 @@ class Scenario:
         The sum over surfaces of probability times the share of the surface in the square; it sums to 1
         over ``target_cells()``.
         """
+        out = np.zeros(len(as_points(cells).reshape(-1, 2)))
+        for name, chance in self.probabilities(thing).items():
+            out += chance * self.shares(name, cells, spacing_m=spacing_m)
+        return out
+
+    def shares(
+        self, surface: str, cells: ArrayLike, *, spacing_m: float = SPACING_M
+    ) -> NDArray[np.float64]:
+        """Exact share (n,) of a surface's footprint in each square of side ``spacing_m``."""
         if not 0 < spacing_m < np.inf:
             raise ValueError(f"spacing_m must be above 0 and finite, not {spacing_m}.")
-        scale = self.map.resolution_m
+        scale, place = self.map.resolution_m, self.places.surfaces[surface]
         grid = self.map.to_grid(as_points(cells).reshape(-1, 2)) * scale
+        polygon = self.map.to_grid(place.polygon) * scale
+        low, high = polygon.min(axis=0) - spacing_m / 2, polygon.max(axis=0) + spacing_m / 2
         out = np.zeros(len(grid))
-        for name, chance in self.probabilities(thing).items():
-            surface = self.places.surfaces[name]
-            polygon = self.map.to_grid(surface.polygon) * scale
-            low, high = polygon.min(axis=0) - spacing_m / 2, polygon.max(axis=0) + spacing_m / 2
-            for i in np.flatnonzero(((grid > low) & (grid < high)).all(axis=1)):
-                inside = poly.area_in_square(
-                    polygon, grid[i] - spacing_m / 2, grid[i] + spacing_m / 2
-                )
-                out[i] += chance * inside / surface.area_m2
-        return out
+        for i in np.flatnonzero(((grid > low) & (grid < high)).all(axis=1)):
+            out[i] = poly.area_in_square(polygon, grid[i] - spacing_m / 2, grid[i] + spacing_m / 2)
+        return out / place.area_m2
 
     def _check_on_map(self, what: str, polygon: poly.Polygon) -> None:
         inside = self.map.contains(polygon + (self.map.to_world((0.5, 0.5)) - polygon) * 1e-9)

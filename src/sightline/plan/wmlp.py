@@ -28,7 +28,7 @@ from sightline.plan.problem import (
 )
 from sightline.records import Route
 
-CYCLE_SHARE = 0.08  # kicks of the first cycle, as a share of the square of the number of points
+CYCLE_SHARE = 0.04  # kicks of the first cycle, as a share of the square of the number of points
 REHEAT_FROM = 75  # points from which on each second cycle goes on from the best walk
 SPREAD = 1.0  # how much the legs of a first walk are stretched at random
 FIRST_LOOKS = 200  # looks at nodes before the speed is known
@@ -47,9 +47,10 @@ class Settings(NamedTuple):
     idle_share: float  # kicks without a gain after which it may end, as a share of points squared
 
 
-FEW = Settings(near=10, heat=3.0, growth=0.2, idle_share=2.0)
+FEW = Settings(near=10, heat=3.0, growth=0.2, idle_share=6.0)
 MANY = Settings(near=6, heat=0.6, growth=0.5, idle_share=0.4)
 MANY_FROM = 150  # points
+IDLE_PER_POINT = 0.12  # limit of the idle share: the fewer points, the surer a short search is
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,8 @@ class _Schedule:
         square = points * points
         self.kicks = 10 + int(CYCLE_SHARE * square)
         self.fresh = True
-        self._patience = 10 + int(settings.idle_share * square)
+        idle_share = min(settings.idle_share, IDLE_PER_POINT * points)
+        self._patience = 10 + int(idle_share * square)
         self._growth = settings.growth
         self._reheats = points >= REHEAT_FROM
         self._best = np.inf
