@@ -16,7 +16,7 @@ from sightline.plan.problem import SearchProblem
 from sightline.plan.tsplib import read_travel
 from sightline.plan.wmlp import Wmlp, solve_wmlp
 
-LITERATURE = Path(__file__).parent.parent.parent / "shared" / "data" / "mlp"
+LITERATURE = Path(__file__).parent.parent / "benchmarks" / "data" / "tsplib"
 
 
 def rng(seed=0):
@@ -285,9 +285,7 @@ def test_fifty_points_are_proven():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["dantzig42", "swiss42", "att48", "berlin52", "st70", "kroA100"])
 def test_published_values_of_the_literature_are_reached(name):
-    if not LITERATURE.is_dir():
-        pytest.skip("The instances of the literature are not here.")
-    with (LITERATURE / "best_known.csv").open(encoding="utf-8") as file:
+    with (LITERATURE / "published.csv").open(encoding="utf-8") as file:
         value = next(float(r["value"]) for r in csv.DictReader(file) if r["instance"] == name)
     travel = read_travel(LITERATURE / f"{name}.tsp")
     ones = np.ones(len(travel))
