@@ -42,8 +42,8 @@ otherwise."""
 SECTIONS = {
     "paths": Section(
         "Shortest paths",
-        """All distance fields from 51 points and the distances between the points. Sightline's time includes
-reading the mask, scipy's does not include building its graph. The error is how much longer than the
+        """All distance fields from 51 points and the distances between the points. Sightline's time
+includes reading the mask, scipy's does not include building its graph. The error is how much longer than the
 exact shortest path the worst of the 1,275 distances is; Sightline's own exactness is a matter of the
 tests, which compare it with full visibility graphs. pyastar2d gives no fields, only the pairs.""",
         rounds(lambda count: f"{geometry.distances(count)}\n\n{geometry.peak_memory()}"),
@@ -52,15 +52,15 @@ tests, which compare it with full visibility graphs. pyastar2d gives no fields, 
     "points": Section("Farthest points", "", rounds(geometry.farthest)),
     "orders": Section(
         "Orders of least weighted latency",
-        """Random cells of the free space of three scenarios, random weights, one thread. The instances are
-numbered from 0; settings were chosen on instances from number 10,000 on. "Best" is the proven optimum:
+        """Random cells of the free space of three scenarios, random weights, one thread. The instances
+are numbered from 0; settings were chosen on instances from number 10,000 on. "Best" is the proven optimum:
 each instance is proven first, then searched from five seeds, without a proof.""",
         latency.small,
     ),
     "literature": Section(
         "Orders: published circuits",
-        """Instances of TSPLIB as minimum-latency circuits with unit weights, from 20 seeds each, until the
-published value is reached. All values are proven optimal in the literature, but for eil101.""",
+        """Instances of TSPLIB as minimum-latency circuits with unit weights, from 20 seeds each, until
+the published value is reached. All values are proven optimal in the literature, but for eil101.""",
         latency.literature,
     ),
     "large": Section(
@@ -72,8 +72,9 @@ whichever is more.""",
     "proofs": Section("Orders: certificates", "", latency.certificates),
     "peers": Section(
         "Orders: other solvers",
-        """Three instances of each size, one thread each. OR-Tools routing and CP-SAT charge each weight on
-the arrival, with lengths in tenths of a millimetre. Gaps are to Sightline's long run with another seed.""",
+        """Three instances of each size, one thread each. OR-Tools routing and CP-SAT charge each weight
+on the arrival, with lengths in tenths of a millimetre. Gaps are to Sightline's long run with another
+seed.""",
         latency.peers,
     ),
     "searches": Section(
