@@ -43,9 +43,9 @@ SECTIONS = {
     "paths": Section(
         "Shortest paths",
         """All distance fields from 51 points and the distances between the points. Sightline's time
-includes reading the mask, scipy's does not include building its graph. The error is how much longer than the
-exact shortest path the worst of the 1,275 distances is; Sightline's own exactness is a matter of the
-tests, which compare it with full visibility graphs. pyastar2d gives no fields, only the pairs.""",
+includes reading the mask, scipy's does not include building its graph. The error is how much longer
+than the exact shortest path the worst of the 1,275 distances is; Sightline's own exactness is a matter
+of the tests, which compare it with full visibility graphs. pyastar2d gives no fields, only the pairs.""",
         rounds(lambda count: f"{geometry.distances(count)}\n\n{geometry.peak_memory()}"),
     ),
     "sight": Section("Line of sight", "", rounds(geometry.line_of_sight)),
@@ -53,8 +53,8 @@ tests, which compare it with full visibility graphs. pyastar2d gives no fields, 
     "orders": Section(
         "Orders of least weighted latency",
         """Random cells of the free space of three scenarios, random weights, one thread. The instances
-are numbered from 0; settings were chosen on instances from number 10,000 on. "Best" is the proven optimum:
-each instance is proven first, then searched from five seeds, without a proof.""",
+are numbered from 0; settings were chosen on instances from number 10,000 on. "Best" is the proven
+optimum: each instance is proven first, then searched from five seeds, without a proof.""",
         latency.small,
     ),
     "literature": Section(
