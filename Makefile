@@ -1,4 +1,4 @@
-# make demo   sets everything up and draws the shipped scenarios
+# make demo   sets everything up, learns two kitchens and writes out/demo/index.html
 # make test   sets everything up and runs the tests
 # The rest is for people who work on Sightline; `make help` lists it.
 
@@ -9,13 +9,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--no-header --no-annotate --no-emit-index-url pyproject.toml requirements/build.in
 
-.PHONY: help demo test test-slow test-kernels lint docs bench bench-docs check lock scenarios clean
+.PHONY: help demo test test-slow test-kernels lint docs bench bench-docs bench-bandits check lock scenarios clean
 
 help:
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-demo: .venv/run.done ## draw the shipped scenarios with vantage points and what they see
-	$(BIN)/python examples/draw_scenarios.py out/demo
+demo: .venv/run.done ## learn two kitchens, against a blind tour; a page in out/demo
+	$(BIN)/sightline demo out/demo
 
 test: .venv/dev.done ## all tests but the slow ones
 	$(BIN)/python -m pytest -m "not slow"
@@ -42,19 +42,22 @@ bench: .venv-bench/done ## ours and the peers, side by side
 bench-docs: .venv-bench/done ## the same, written into docs/benchmarks.md
 	.venv-bench/bin/python -m benchmarks --write
 
+bench-bandits: .venv-peers/done ## the learners as plain bandits beside others, into docs/benchmarks.md
+	.venv-peers/bin/python -W ignore -m benchmarks --only bandits --write
+
 check: test lint docs test-kernels test-slow ## everything that CI runs
 
 lock: .venv/dev.done ## choose new versions for requirements/*.txt
 	$(BIN)/python -m pip install --quiet uv
 	$(LOCK) --upgrade -o requirements/run.txt
-	$(LOCK) --upgrade --extra test --extra lint --extra docs -c requirements/run.txt -o requirements/dev.txt
+	$(LOCK) --upgrade --extra gym --extra test --extra lint --extra docs -c requirements/run.txt -o requirements/dev.txt
 	$(LOCK) --upgrade --extra bench -c requirements/run.txt -o requirements/bench.txt
 
 scenarios: .venv/run.done ## draw the shipped kitchens again
 	$(BIN)/python tools/draw_kitchens.py
 
 clean: ## remove what make made
-	rm -rf .venv .venv-bench out site
+	rm -rf .venv .venv-bench .venv-peers out site
 
 .venv/run.done: requirements/run.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Sightline needs Python 3.11 or newer on the PATH."; exit 1; }
@@ -71,4 +74,11 @@ clean: ## remove what make made
 	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
 	.venv-bench/bin/python -m pip --disable-pip-version-check install --quiet -r requirements/bench.txt
 	.venv-bench/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv-peers/done: requirements/peers.txt requirements/bench.txt pyproject.toml
+	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip --disable-pip-version-check install --quiet -r requirements/peers.txt -r requirements/bench.txt
+	.venv-peers/bin/python -m pip uninstall --quiet --yes torchvision torchaudio
+	.venv-peers/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation -e .
 	@touch $@

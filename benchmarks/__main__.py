@@ -4,16 +4,16 @@ import argparse
 import platform
 import re
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import geometry, latency, search_planner, startup
+from benchmarks import belief, geometry, latency, learners, null, search_planner, startup
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+REQUIREMENTS = Path(__file__).parent.parent / "requirements"
 PEERS = (
-    *("sightline", "numpy", "numba", "scipy", "ortools"),
-    *("scikit-image", "pyastar2d", "fpsample"),
+    *("numpy", "numba", "scipy", "ortools", "scikit-image", "pyastar2d", "fpsample"),
+    *("scikit-learn", "calvera", "mabwiser", "river"),
 )
 ROUNDS, QUICK_ROUNDS = 7, 3
 
@@ -98,8 +98,57 @@ each time that it is seen. Both have the same time. That order visits every poin
 what a robot that knew when to give up would drive.""",
         search_planner.against_orders,
     ),
+    "learners": Section(
+        "Learners: time",
+        """Processor time of one prediction for 50 points and of learning one found search with its
+augmentation, D about 310; and of 200 finds. GenLin's update is exact, in blocks.""",
+        learners.speed,
+    ),
+    "beliefs": Section("PlaceBelief: time", "", belief.speed),
+    "bandits": Section(
+        "Learners: as plain bandits",
+        """The digits that come with scikit-learn as a bandit with ten arms: the picture is the context,
+the right digit pays. Exploration was chosen on another seed. `make bench-bandits` measures this, in an
+environment of its own.""",
+        learners.peers,
+    ),
+    "signs": Section(
+        "Learners: which sign of the bound",
+        """`bound="upper"` against `bound="lower"` on the same courses, kitchen1, 200 searches.""",
+        learners.signs,
+    ),
+    "kitchens": Section(
+        "Beliefs: random kitchens",
+        """Exact expected SPL of `Coverage` with the learned mass, as a share of that with the true mass.
+Settings were chosen on other kitchens.""",
+        belief.kitchens,
+    ),
+    "homes": Section("Beliefs: the scenarios that ship, line of sight", "", belief.homes),
+    "short-sight": Section("Beliefs: trained with 1 m, evaluated with 2.5 m", "", belief.paper),
+    "calibration": Section("Beliefs: calibration", "", belief.calibration),
+    "ablations": Section("Beliefs: what each part is worth", "", belief.ablations),
+    "null": Section(
+        "Beliefs: nothing to learn",
+        """Objects placed uniformly at random: no learner may gain over `Uniform`.""",
+        null.no_gain,
+    ),
     "startup": Section("Starting up", "", rounds(startup.startup)),
 }
+
+ELSEWHERE = ("bandits",)  # sections whose peers have an environment of their own
+
+
+def pins() -> dict[str, str]:
+    """The versions that are locked, for the Python that runs; of two markers the first that names it."""
+    newer = platform.python_version_tuple() >= ("3", "12")
+    out: dict[str, str] = {}
+    for name in ("bench.txt", "peers.txt"):
+        for line in (REQUIREMENTS / name).read_text(encoding="utf-8").splitlines():
+            package, _, marked = line.partition(";")
+            other_python = "python_full_version" in marked and (">= '3.12'" in marked) != newer
+            if "==" in package and not other_python:
+                out.setdefault(*package.strip().split("=="))
+    return out
 
 
 def with_section(page: str, section: Section, result: str) -> str:
@@ -108,7 +157,8 @@ def with_section(page: str, section: Section, result: str) -> str:
     bodies = {heading: body.strip() for heading, _, body in (p.partition("\n") for p in parts)}
     bodies[section.heading] = f"{section.text}\n\n{result}".strip()
     listed = [entry.heading for entry in SECTIONS.values() if entry.heading in bodies]
-    versions = ", ".join(f"{name} {version(name)}" for name in PEERS)
+    pinned = pins()
+    versions = ", ".join(f"{name} {pinned[name]}" for name in PEERS)
     head = (
         f"{INTRODUCTION}\n\nPython {platform.python_version()}, {platform.machine()}, {versions}."
     )
@@ -122,6 +172,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md, too")
     options = parser.parse_args()
     for name in options.only:
+        if options.only == list(SECTIONS) and name in ELSEWHERE:
+            continue
         section = SECTIONS[name]
         print(f"\n## {section.heading}\n\n{section.text}\n", flush=True)
         result = section.measure(options.quick)

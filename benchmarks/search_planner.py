@@ -94,6 +94,11 @@ def best_of_many(case: Instance, seconds: float) -> float:
     return min(costs)
 
 
+def above(cost: float, other: float) -> float:
+    """The share by which a cost is above another; both are 0 where the start sees everything."""
+    return cost / other - 1 if other > 0 else float(cost > 0)
+
+
 def soonness(quick: bool) -> str:
     """Cost above the best of a long multi-start, at time limits (s) by the number of candidates."""
     plan = ((50, (0.002, 0.02), 8), (200, (0.05, 0.3), 4), (1000, (0.3, 1.0), 4))
@@ -133,7 +138,7 @@ def exactness(quick: bool) -> str:
         for i, case in enumerate(instances(count, points, (2.5, 1.5)[points % 2], seed=REPORTED)):
             exact = solve(case, 0, prove=True, time_limit_s=60.0)
             assert exact.optimal
-            gap = solve(case, i, time_limit_s=0.05).cost / exact.cost - 1
+            gap = above(solve(case, i, time_limit_s=0.05).cost, exact.cost)
             hits += gap <= SAME
             worst = max(worst, gap)
             times.append(exact.seconds)
@@ -181,8 +186,8 @@ def against_orders(quick: bool) -> str:
                 sl.expected_cost(*case, order[:stops], escape=ESCAPE_M)
                 for stops in range(len(order) + 1)
             ]
-            whole.append(1 - ours / costs[-1])
-            cut.append(1 - ours / min(costs))
+            whole.append(-above(ours, costs[-1]))
+            cut.append(-above(ours, min(costs)))
         rows.append(
             [
                 str(points),

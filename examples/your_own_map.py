@@ -37,7 +37,7 @@ def main() -> None:
     ax = plot.draw_map(home.map, but=home.heights_m > 0)
     plot.draw_free_space(free, ax)
     plot.draw_places(home.places, ax, names=())
-    ax.plot(*path.T, color=plot.POINT, lw=2, zorder=6)
+    ax.plot(*path.T, color="crimson", lw=2, zorder=6)
     plot.draw_points(points, ax)
     print(f"picture: {plot.save(ax, Path('out') / f'{home.name}_path.png')}")
 

@@ -3,7 +3,8 @@
     python tools/fill_docs.py           writes docs/cli.md, the marked tables and docs/pictures/
     python tools/fill_docs.py --check   writes nothing; exit code 1 if a text differs
 
-A marked table stands between ``<!-- table: NAME -->`` and ``<!-- end -->`` in a page.
+A marked table stands between ``<!-- table: NAME -->`` and ``<!-- end -->`` in a page. What the examples
+of the gallery print is left as it is; ``python tools/gallery.py`` runs them and writes it anew.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import gallery
 import numpy as np
 import typer
 from docs_pictures import (
@@ -27,6 +29,7 @@ from typer.testing import CliRunner
 import sightline as sl
 from sightline import plot
 from sightline.cli import app
+from sightline.metrics import RULE
 from sightline.places import SHIPPED
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -139,14 +142,15 @@ TABLES: dict[str, Callable[[], str]] = {
     "scenarios": scenario_table,
     "eight connected": eight_connected_table,
     "vantage": vantage_table,
+    "rule": lambda: RULE,
 }
 
 
 def texts() -> dict[Path, str]:
     """Every page that holds generated text, as it ought to be."""
-    pages = {DOCS / "cli.md": command_line()}
+    pages = {DOCS / "cli.md": command_line(), gallery.PAGE: gallery.page(gallery.shown())}
     for path in sorted(DOCS.glob("*.md")):
-        if path.name != "cli.md":
+        if path not in pages:
             old = path.read_text(encoding="utf-8")
             new = re.sub(r"<!-- table: (.*?) -->\n.*?<!-- end -->", _filled, old, flags=re.DOTALL)
             if new != old or "<!-- table:" in old:

@@ -11,9 +11,16 @@ if TYPE_CHECKING:
         PlacesError,
         PlanError,
         SightlineError,
+        StoreError,
         UnknownObjectError,
         UnreachableError,
     )
+    from sightline.itinerary import Plan, Stop
+    from sightline.learn.baselines import Frequency, LastSeen, RandomOrder, Uniform
+    from sightline.learn.genlin import GenLin
+    from sightline.learn.neural import Neural
+    from sightline.learn.oracle import Oracle
+    from sightline.learn.places import PlaceBelief
     from sightline.maps import FreeSpace, OccupancyMap
     from sightline.places import Places, Scenario, Surface
     from sightline.plan.coverage import Coverage, expected_cost, expected_spl, solve_search
@@ -23,7 +30,9 @@ if TYPE_CHECKING:
     from sightline.plan.tsp import Tsp
     from sightline.plan.wmlp import Wmlp, solve_wmlp
     from sightline.records import Belief, Episode, Outcome, Query, Route, Visit
+    from sightline.search import Searcher
     from sightline.site import Site
+    from sightline.store import Experience
     from sightline.vantage import (
         epsilon_cover,
         farthest_indices,
@@ -31,6 +40,7 @@ if TYPE_CHECKING:
         informative_points,
     )
     from sightline.visibility import Sensor, opaque_cells, sights_on_the_way, visible
+    from sightline.worlds.grid import GridWorld, Troubles
 
 __version__ = "0.1.0"
 
@@ -40,25 +50,40 @@ _HOMES = {
     "Coverage": "plan.coverage",
     "CpSat": "plan.cpsat",
     "Episode": "records",
+    "Experience": "store",
     "FreeSpace": "maps",
+    "Frequency": "learn.baselines",
+    "GenLin": "learn.genlin",
     "Greedy": "plan.greedy",
+    "GridWorld": "worlds.grid",
+    "LastSeen": "learn.baselines",
     "LearnError": "errors",
     "MapError": "errors",
     "MapWarning": "errors",
+    "Neural": "learn.neural",
     "OccupancyMap": "maps",
+    "Oracle": "learn.oracle",
     "Outcome": "records",
+    "PlaceBelief": "learn.places",
     "Places": "places",
     "PlacesError": "errors",
+    "Plan": "itinerary",
     "PlanError": "errors",
     "Query": "records",
+    "RandomOrder": "learn.baselines",
     "Route": "records",
     "Scenario": "places",
     "SearchProblem": "plan.problem",
+    "Searcher": "search",
     "Sensor": "visibility",
     "SightlineError": "errors",
     "Site": "site",
+    "Stop": "itinerary",
+    "StoreError": "errors",
     "Surface": "places",
+    "Troubles": "worlds.grid",
     "Tsp": "plan.tsp",
+    "Uniform": "learn.baselines",
     "UnknownObjectError": "errors",
     "UnreachableError": "errors",
     "Visit": "records",
@@ -80,25 +105,40 @@ __all__ = [
     "Coverage",
     "CpSat",
     "Episode",
+    "Experience",
     "FreeSpace",
+    "Frequency",
+    "GenLin",
     "Greedy",
+    "GridWorld",
+    "LastSeen",
     "LearnError",
     "MapError",
     "MapWarning",
+    "Neural",
     "OccupancyMap",
+    "Oracle",
     "Outcome",
+    "PlaceBelief",
     "Places",
     "PlacesError",
+    "Plan",
     "PlanError",
     "Query",
+    "RandomOrder",
     "Route",
     "Scenario",
     "SearchProblem",
+    "Searcher",
     "Sensor",
     "SightlineError",
     "Site",
+    "Stop",
+    "StoreError",
     "Surface",
+    "Troubles",
     "Tsp",
+    "Uniform",
     "UnknownObjectError",
     "UnreachableError",
     "Visit",

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sightline.cli_search import NEGATIVE_NUMBERS, plan_command, search_command, teach_command
+from sightline.cli_study import demo_command, report_command, reproduce_command, study_command
 from sightline.errors import MapWarning, SightlineError
 
 if TYPE_CHECKING:
@@ -281,6 +283,15 @@ def _solution(facts: dict[str, Any]) -> list[str]:
             f"left out {' '.join(str(row) for row in facts['unreachable'])}: no way leads there"
         )
     return out
+
+
+app.command("plan")(plan_command)
+app.command("teach", context_settings=NEGATIVE_NUMBERS)(teach_command)
+app.command("search")(search_command)
+app.command("study")(study_command)
+app.command("reproduce")(reproduce_command)
+app.command("report")(report_command)
+app.command("demo")(demo_command)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -34,3 +34,11 @@ class PlanError(SightlineError):
 
 class LearnError(SightlineError):
     """A learner, its settings or its state that cannot be used as asked."""
+
+
+class StoreError(SightlineError):
+    """A memory file that cannot be opened, read or written as asked."""
+
+
+class StudyError(SightlineError):
+    """A study or a run folder that cannot be used."""

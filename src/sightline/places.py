@@ -280,6 +280,11 @@ class Scenario:
         """The objects whose distribution is known."""
         return tuple(self.places.distributions[self.distribution]) if self.distribution else ()
 
+    @property
+    def surface_names(self) -> tuple[str, ...]:
+        """The names of all surfaces; their order numbers them."""
+        return tuple(self.places.surfaces)
+
     def probabilities(self, thing: str) -> Mapping[str, float]:
         """Chance of lying on each surface: the paper's P(f), which sums to 1."""
         if thing not in self.objects:

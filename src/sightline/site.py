@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from sightline.maps import FreeSpace, Points, as_points
+from sightline.maps import FreeSpace, Points, as_point, as_points
 from sightline.places import SPACING_M, Scenario
 from sightline.visibility import Sensor, visible
+from sightline.ways import Ways
 
 REMEMBERED = 64  # sets of points whose views are kept
 LATTICE_M = 0.1  # the paper's lattice of navigable points
@@ -29,7 +30,9 @@ class Site:
     free: FreeSpace
     sensor: Sensor
     cells: Points
-    _views: OrderedDict[bytes, sparse.csr_array] = field(default_factory=OrderedDict, repr=False)
+    _views: OrderedDict[bytes, sparse.csr_array] = field(
+        default_factory=OrderedDict, init=False, repr=False
+    )
 
     @classmethod
     def of(
@@ -57,6 +60,11 @@ class Site:
         return f"{self.home.name}-{digest.hexdigest()[:12]}"
 
     @cached_property
+    def ways(self) -> Ways:
+        """Shortest-path distances in the free space."""
+        return Ways(self.free)
+
+    @cached_property
     def standing(self) -> Points:
         """The navigable points (n, 2) on the paper's lattice of 0.1 m."""
         return self.free.points(LATTICE_M)
@@ -68,6 +76,54 @@ class Site:
         out = np.zeros(len(self.cells), dtype=bool)
         out[self.sees(spots).indices] = True
         return out
+
+    @cached_property
+    def surface_of_cell(self) -> NDArray[np.int64]:
+        """For each target cell (m,) the surface that covers most of it, as a number; -1 for none."""
+        best, owner = np.zeros(len(self.cells)), np.full(len(self.cells), -1, dtype=np.int64)
+        for number, name in enumerate(self.home.surface_names):
+            share = self.home.shares(name, self.cells) * self.home.places.surfaces[name].area_m2
+            owner[share > best] = number
+            best = np.maximum(best, share)
+        return owner
+
+    def seers(self, position: ArrayLike) -> NDArray[np.bool_]:
+        """From which of the ``standing`` points (n,) a position is seen."""
+        at = as_point(position)
+        if self.sensor.kind == "disc":
+            gaps = ((self.standing - at) ** 2).sum(axis=1)
+            return np.asarray(gaps <= self.sensor.range_m**2 + 1e-12)
+        near = np.flatnonzero(((self.standing - at) ** 2).sum(axis=1) <= self.sensor.range_m**2)
+        out = np.zeros(len(self.standing), dtype=bool)
+        sees = visible(self.home, self.standing[near], at[None], self.sensor)
+        out[near] = np.diff(sees.indptr) > 0
+        return out
+
+    def least_way_m(self, start: ArrayLike, position: ArrayLike) -> float:
+        """The l of the protocol: metres from a start to the nearest point from which a position is seen.
+
+        0 where the start itself sees it; ``inf`` where it is seen from no point to which there is a way.
+        """
+        here, there = as_point(start), as_point(position)
+        if visible(self.home, here[None], there[None], self.sensor).nnz:
+            return 0.0
+        seers = self.standing[self.seers(there)]
+        return float(self.ways.away(here, seers).min(initial=np.inf))
+
+    @cached_property
+    def _seers_of_cells(self) -> sparse.csr_array:
+        """Which standing points see each target cell: sparse (cells, standing)."""
+        views = visible(self.home, self.standing, self.cells, self.sensor)
+        return sparse.csr_array(views.T.tocsr())
+
+    def least_ways_m(self, start: ArrayLike) -> NDArray[np.float64]:
+        """The l of every target cell (m,) from one start: see ``least_way_m``."""
+        seers = self._seers_of_cells
+        away = np.append(self.ways.away(start, self.standing)[seers.indices], np.inf)
+        least = np.minimum.reduceat(away, np.minimum(seers.indptr[:-1], len(away) - 1))
+        least[np.diff(seers.indptr) == 0] = np.inf
+        least[self.sees(as_point(start)[None]).indices] = 0.0
+        return np.asarray(least)
 
     def sees(self, points: ArrayLike) -> sparse.csr_array:
         """Which cells are seen from which points (k, 2): sparse (k, m) bool. Recent ones are kept."""

@@ -23,11 +23,11 @@ from sightline.plan.atoms import (
     spl_share,
 )
 from sightline.plan.coverage_bound import lower_bound
-from sightline.plan.problem import SearchProblem
+from sightline.plan.problem import SearchProblem, check_effort
 from sightline.records import Route
 
 Order = NDArray[np.int64]
-EXACT_AT_ONCE = 11  # so many points are solved exactly in about a millisecond
+EXACT_AT_ONCE = 12  # so many points are solved exactly in a few milliseconds
 EXACT_BYTES = 512_000_000  # most memory that a proof by sets may take
 PROVEN = 1e-8  # share of the cost by which an optimal one may exceed its bound
 POWERS = (1.0, 0.5, 2.0)  # of the legs, in the greedy starts
@@ -46,6 +46,7 @@ def solve_search(
     max_stops: int | None = None,
     time_limit_s: float = 1.0,
     prove: bool = False,
+    effort: float = 1.0,
     rng: np.random.Generator,
 ) -> Route:
     """Choose points and an order in which to look from them for an object that may lie in any cell.
@@ -68,7 +69,8 @@ def solve_search(
 
     ``prove`` adds a bound on the expected distance: exact (``Route.optimal``) up to about 20 points,
     otherwise by a relaxation. Points to and from which there is no finite way are
-    named in ``Route.unreachable``. Equal generators give equal routes unless the time limit cuts in;
+    named in ``Route.unreachable``. ``effort`` scales how long the search goes on without a gain before
+    it stops by itself, without a clock. Equal generators give equal routes unless the time limit cuts in;
     from it the first call of a process excepts what loading its compiled loops takes.
     """
     _compile(prove)
@@ -79,13 +81,14 @@ def solve_search(
         travel, sees, mass, reach=reach, objective=objective, escape=escape, look_cost=look_cost,
         detection_rate=detection_rate, max_stops=max_stops,
     )  # fmt: skip
+    check_effort(effort)
     atoms = build_atoms(task)
     points, distance = len(atoms.rows) - 1, objective == "distance"
     exact = distance and (points <= EXACT_AT_ONCE or (prove and _fits(atoms)))
     relaxed = distance and prove and not exact
     order = np.empty(0, dtype=np.int64)
     if points > EXACT_AT_ONCE or not exact:
-        order = _search(atoms, started + time_limit_s * (0.35 if relaxed else 1.0), rng)
+        order = _search(atoms, started + time_limit_s * (0.35 if relaxed else 1.0), effort, rng)
     if exact:
         order = _solve_exactly(atoms, order)
     order = _trimmed(task, atoms.rows[order])
@@ -104,7 +107,7 @@ def _compile(prove: bool) -> None:
     """Compile the loops, or load them: a time limit is about searching."""
     views = sparse.csr_array(np.eye(4, dtype=bool))
     atoms = build_atoms(as_task(1.0 - np.eye(4), views, np.full(4, 0.25)))
-    order = _search(atoms, inf, np.random.default_rng(0))
+    order = _search(atoms, inf, 1.0, np.random.default_rng(0))
     _solve_exactly(atoms, order)
     if prove:
         _relaxed_bound(atoms, order, inf)
@@ -119,6 +122,7 @@ class Coverage:
     max_stops: int | None = None
     time_limit_s: float = 1.0
     prove: bool = False
+    effort: float = 1.0
 
     def __call__(self, problem: SearchProblem, *, rng: np.random.Generator) -> Route:
         """Plan a route from row 0."""
@@ -139,6 +143,7 @@ class Coverage:
             max_stops=self.max_stops,
             time_limit_s=self.time_limit_s,
             prove=self.prove,
+            effort=self.effort,
             rng=rng,
         )
 
@@ -251,7 +256,7 @@ def _relaxed_bound(atoms: Atoms, order: Order, seconds: float) -> float:
     return lower_bound(atoms, cost, arrival[tour.seen], seconds=seconds)
 
 
-def _search(atoms: Atoms, deadline: float, rng: np.random.Generator) -> Order:
+def _search(atoms: Atoms, deadline: float, effort: float, rng: np.random.Generator) -> Order:
     """Greedy starts, then ruin and refill until nothing has been gained for long, or time is up."""
     world = atoms.world
     tour, memory = _new_tour(world), _new_memory(world, rng)
@@ -262,7 +267,7 @@ def _search(atoms: Atoms, deadline: float, rng: np.random.Generator) -> Order:
         search.settle(world, tour, memory, size)
         if perf_counter() > deadline:
             break
-    patience = 80 * min(len(world.useful), 250) + 200
+    patience = int(effort * 80 * min(len(world.useful), 250)) + 200
     period = patience // 16
     iterations, pace = 1, 0.0
     now = perf_counter()

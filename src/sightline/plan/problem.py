@@ -13,6 +13,8 @@ from sightline.records import Route
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
+MAX_EFFORT = 1000.0
+
 
 @dataclass(frozen=True, eq=False)
 class SearchProblem:
@@ -75,6 +77,12 @@ def as_weights(weights: ArrayLike, rows: int) -> Vector:
             f"weights must be finite and not below 0, not {vector[bad[0]]} in row {bad[0]}."
         )
     return vector
+
+
+def check_effort(effort: float) -> None:
+    """Refuse a share of the usual patience that is not above 0."""
+    if not 0 < effort <= MAX_EFFORT:
+        raise PlanError(f"effort must be above 0 and at most {MAX_EFFORT:g}, not {effort}.")
 
 
 def reachable_rows(travel: Matrix, start: int) -> tuple[NDArray[np.int64], tuple[int, ...]]:

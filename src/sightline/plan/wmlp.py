@@ -23,6 +23,7 @@ from sightline.plan.problem import (
     Vector,
     as_travel,
     as_weights,
+    check_effort,
     reachable_rows,
     route_cost,
 )
@@ -57,14 +58,17 @@ IDLE_PER_POINT = 0.12  # limit of the idle share: the fewer points, the surer a 
 class Wmlp:
     """Plans the order of least expected cost to all points, as if each were seen only when visited.
 
-    ``time_limit_s`` is the most it takes; ``prove`` spends what is left on a proof.
+    ``time_limit_s`` is the most it takes; ``prove`` spends what is left on a proof; ``effort`` is that
+    of ``solve_wmlp``.
     """
 
     time_limit_s: float = 1.0
     prove: bool = False
+    effort: float = 1.0
 
     def __post_init__(self) -> None:
         _check_limit(self.time_limit_s)
+        check_effort(self.effort)
 
     def __call__(self, problem: SearchProblem, *, rng: np.random.Generator) -> Route:
         """Plan a route from row 0."""
@@ -73,6 +77,7 @@ class Wmlp:
             problem.weights,
             time_limit_s=self.time_limit_s,
             prove=self.prove,
+            effort=self.effort,
             rng=rng,
         )
 
@@ -84,6 +89,7 @@ def solve_wmlp(
     start: int = 0,
     time_limit_s: float = 1.0,
     prove: bool = False,
+    effort: float = 1.0,
     return_weight: float = 0.0,
     rng: np.random.Generator,
 ) -> Route:
@@ -97,8 +103,10 @@ def solve_wmlp(
     The search stops by itself when it seems to have converged, or after ``time_limit_s``, from which
     the first call of a process excepts what loading its compiled loops takes. Equal generators give
     equal routes as long as the limit does not cut the search short; then the answer depends on the
-    speed of the machine. ``prove`` spends the time that is left on a proof:
-    ``Route.bound`` is the best proven bound, and ``Route.optimal`` says that it meets the cost.
+    speed of the machine. ``effort`` scales how long it goes on without a gain before it stops by
+    itself, without a clock: 0.1 is enough for many small problems in a row. ``prove`` spends the time
+    that is left on a proof: ``Route.bound`` is the best proven bound, and ``Route.optimal`` says that it
+    meets the cost.
     """
     _compile()
     if prove:
@@ -107,6 +115,7 @@ def solve_wmlp(
     matrix = as_travel(travel)
     vector = as_weights(weights, len(matrix))
     _check_limit(time_limit_s)
+    check_effort(effort)
     if not 0 <= start < len(matrix):
         raise PlanError(f"start must be a row from 0 to {len(matrix) - 1}, not {start}.")
     if not (isfinite(return_weight) and return_weight >= 0):
@@ -115,7 +124,7 @@ def solve_wmlp(
     deadline = began + time_limit_s
     part, load = matrix[np.ix_(rows, rows)], vector[rows]
     load[0] = 0.0
-    order = best_order(part, load, return_weight, rng=rng, deadline=deadline)
+    order = best_order(part, load, return_weight, effort=effort, rng=rng, deadline=deadline)
     bound = None
     if prove:
         order, bound = exact.prove(part, load, return_weight, order, deadline=deadline)
@@ -142,6 +151,7 @@ def best_order(
     weights: Vector,
     return_weight: float,
     *,
+    effort: float = 1.0,
     rng: np.random.Generator,
     deadline: float,
 ) -> NDArray[np.int64]:
@@ -152,7 +162,7 @@ def best_order(
         return np.arange(1, points + 1)
     settings = FEW if points < MANY_FROM else MANY
     search = Search(travel, weights, return_weight, seed, settings)
-    schedule = _Schedule(points, settings)
+    schedule = _Schedule(points, settings, effort)
     while schedule.goes_on(search.best):
         if search.run(schedule.kicks, schedule.fresh, deadline):
             break
@@ -171,15 +181,16 @@ class _Schedule:
 
     Cycles grow from one to the next. With many points each second one goes on from the best
     walk. The search ends when the kicks since the last gain are as many as those before it, and not
-    fewer than a share of the points' square.
+    fewer than a share of the points' square; ``effort`` scales both.
     """
 
-    def __init__(self, points: int, settings: Settings) -> None:
+    def __init__(self, points: int, settings: Settings, effort: float) -> None:
         square = points * points
         self.kicks = 10 + int(CYCLE_SHARE * square)
         self.fresh = True
         idle_share = min(settings.idle_share, IDLE_PER_POINT * points)
-        self._patience = 10 + int(idle_share * square)
+        self._patience = 10 + int(effort * idle_share * square)
+        self._effort = effort
         self._growth = settings.growth
         self._reheats = points >= REHEAT_FROM
         self._best = np.inf
@@ -195,7 +206,9 @@ class _Schedule:
         self._best = best
         self.fresh = not (self._reheats and self.fresh)
         self.kicks += 1 + int(self._growth * self.kicks)
-        return self._used - self._used_at_gain < max(self._used_at_gain, self._patience)
+        return self._used - self._used_at_gain < max(
+            self._effort * self._used_at_gain, self._patience
+        )
 
 
 class Search:

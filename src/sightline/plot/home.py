@@ -1,9 +1,6 @@
-"""Pictures of maps, places and points. The only module that imports matplotlib.
+"""Maps, furniture, points and what is seen from them."""
 
-Every ``draw_*`` takes data, draws on ``ax`` (or on a new figure) and returns the axes; nothing is shown
-and no global state is touched.
-"""
-
+import io
 import textwrap
 from pathlib import Path
 
@@ -36,18 +33,29 @@ def new_axes(width_m: float, height_m: float) -> Axes:
     return axes
 
 
-def save(axes: Axes, path: str | Path, *, dpi: int = 110) -> Path:
-    """Write the figure of some axes to a file and return its path."""
+def save(picture: Axes | Figure, path: str | Path, *, dpi: int = 110) -> Path:
+    """Write a figure, or the figure of some axes, to a file and return its path."""
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"A picture needs the name of a file; {path} is a folder.")
     if not path.suffix:
         path = path.with_name(f"{path.name}.png")
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure = axes.get_figure(root=True)
-    assert figure is not None  # axes are made with one
-    figure.savefig(path, dpi=dpi)
+    _figure(picture).savefig(path, dpi=dpi)
     return path
+
+
+def png(picture: Axes | Figure, *, dpi: int = 110) -> bytes:
+    """A figure, or the figure of some axes, as the content of a PNG file."""
+    buffer = io.BytesIO()
+    _figure(picture).savefig(buffer, dpi=dpi, format="png")
+    return buffer.getvalue()
+
+
+def _figure(picture: Axes | Figure) -> Figure:
+    figure = picture if isinstance(picture, Figure) else picture.get_figure(root=True)
+    assert figure is not None  # axes are made with one
+    return figure
 
 
 def draw_survey(
@@ -153,7 +161,7 @@ def draw_places(
         if names is None or surface.name in names:
             low, high = surface.polygon.min(axis=0), surface.polygon.max(axis=0)
             upright = high[1] - low[1] > 1.6 * (high[0] - low[0])
-            x, y = _inside(surface.polygon)
+            x, y = label_point(surface.polygon)
             ax.text(
                 x,
                 y,
@@ -169,7 +177,7 @@ def draw_places(
     return ax
 
 
-def _inside(polygon: Points) -> Points:
+def label_point(polygon: Points) -> Points:
     """A point for a label: the middle of the longest side's own rectangle for bent polygons."""
     middle = (polygon.min(axis=0) + polygon.max(axis=0)) / 2
     area = np.ptp(polygon, axis=0).prod()
@@ -205,14 +213,18 @@ def draw_coverage(
 ) -> Axes:
     """Target cells by the number of points that see them; cells that none sees in a warm colour."""
     times = np.asarray(sees.sum(axis=0)).ravel()
-    centres = as_points(cells).reshape(-1, 2)
+    patches = squares(on, as_points(cells).reshape(-1, 2), spacing_m)
+    ax.add_collection(PolyCollection(list(patches), facecolors=_shades(times), lw=0, zorder=1))
+    return ax
+
+
+def squares(on: OccupancyMap, centres: Points, side_m: float) -> NDArray[np.float64]:
+    """The corners (n, 4, 2) of squares along the axes of a map."""
     yaw = on.origin[2]
-    along = np.array([np.cos(yaw), np.sin(yaw)]) * spacing_m / 2
+    along = np.array([np.cos(yaw), np.sin(yaw)]) * side_m / 2
     across = np.array([-along[1], along[0]])
     corner = np.array([-along - across, along - across, along + across, -along + across])
-    squares = centres[:, None, :] + corner
-    ax.add_collection(PolyCollection(squares, facecolors=_shades(times), lw=0, zorder=1))
-    return ax
+    return np.asarray(centres[:, None, :] + corner)
 
 
 def _shades(times: NDArray[np.int64]) -> NDArray[np.float64]:
