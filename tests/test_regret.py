@@ -139,7 +139,7 @@ SMALL = reproduce.Setting(scenario="wrs2020", distribution="procthor", points=5,
 def cells_of(folder):
     folder.mkdir()
     for method in (reproduce.COURSE, "Oracle", "RandomOrder"):
-        reproduce.run_cell(folder, SMALL, method, 0)
+        reproduce.run_cell(folder, SMALL, (method, 0))
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 

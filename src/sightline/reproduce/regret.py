@@ -5,12 +5,9 @@ that an interrupted run goes on where it was; a file of other settings, or a dam
 """
 
 import json
-import multiprocessing
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +27,7 @@ from sightline.regret import Course, cumulative, exponent, follow, lay_course
 from sightline.site import Site
 from sightline.vantage import farthest_points
 from sightline.visibility import Sensor
+from sightline.workers import in_parallel
 
 Vector = NDArray[np.float64]
 Factory = Callable[[np.random.Generator], Learner]
@@ -37,7 +35,6 @@ Progress = Callable[[int, int, str], None]  # cells done, cells in all, the last
 
 ENTROPY = 2026  # no setting of a learner was chosen on the courses that follow from it
 COURSE = "course"  # the cells that hold what the benchmark planner's routes cost
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 METHODS: Mapping[str, Factory] = {
     "Oracle": lambda rng: Oracle(),
@@ -102,7 +99,7 @@ def run(
     done = len(tasks) - len(missing)
     for courses in (True, False):  # the courses first, since all methods need them
         part = [task for task in missing if (task[0] == COURSE) is courses]
-        for method, seed in _in_parallel(cells, setting, part, jobs):
+        for (method, seed), _ in in_parallel(run_cell, part, jobs, cells, setting):
             done += 1
             if progress is not None:
                 progress(done, len(tasks), f"{method}, seed {seed}")
@@ -125,46 +122,9 @@ def _check(seeds: int, episodes: int, jobs: int, methods: Sequence[str]) -> None
         raise ValueError(f"Method '{unknown[0]}' is unknown; valid are {', '.join(METHODS)}.")
 
 
-def _in_parallel(
-    cells: Path, setting: Setting, tasks: list[tuple[str, int]], jobs: int
-) -> Iterator[tuple[str, int]]:
-    """Run cells in worker processes; gives each when its file is written."""
-    if not tasks:
-        return
-    with (
-        _one_thread_each(),
-        ProcessPoolExecutor(
-            min(jobs, len(tasks)), mp_context=multiprocessing.get_context("spawn")
-        ) as workers,
-    ):
-        running: dict[Future[None], tuple[str, int]] = {
-            workers.submit(run_cell, cells, setting, *task): task for task in tasks
-        }
-        try:
-            for cell in as_completed(running):
-                cell.result()
-                yield running[cell]
-        finally:
-            workers.shutdown(wait=False, cancel_futures=True)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Workers that begin here compute in one thread: faster side by side, and always the same sums."""
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
-def run_cell(cells: Path, setting: Setting, method: str, seed: int) -> None:
+def run_cell(cells: Path, setting: Setting, task: tuple[str, int]) -> None:
     """Send one method through the course of one seed, and write what its routes cost."""
+    method, seed = task
     if method == COURSE:
         _store(cells, setting, method, seed, least=_course(setting, seed).least)
         return

@@ -101,27 +101,127 @@ def lay_points(setting: Setting, protocol: Protocol, seed: int, count: int) -> P
 def run_cell(protocol: Protocol, cell: Cell) -> list[Row]:
     """Train and evaluate; a row for each episode, each exact expectation, and one for the whole cell."""
     began = time.perf_counter()
-    method = cell.method
+    rows = [played.row for played in Trial.of(protocol, cell).play()]
+    rows.append({"part": "cell", "rows": len(rows), "seconds": time.perf_counter() - began})
+    return [{"cell": cell.key, **row} for row in rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """One step of a trial: its row, and the episode if it was one."""
+
+    row: Row
+    drawn: Drawn | None = None
+    episode: Episode | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A cell about to be run: the method is built, the course is laid. It is played once.
+
+    ``protocol`` is that of the study as the method reduces it.
+    """
+
+    protocol: Protocol
+    course: Course
+    points: Points
+    learner: Learner
+    planner: Planner
+    training_planner: Planner
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, protocol: Protocol, cell: Cell) -> "Trial":
+        """Draw and build everything; the same cell always gives the same trial."""
+        method, setting, seed = cell.method, cell.setting, cell.seed
+        rng = stream(setting.name, seed, method.name)
+        learner = build(
+            LEARNERS[method.learner], method.learner_settings, rng, f"learner {method.learner}"
+        )
+        planner = build(
+            PLANNERS[method.planner], method.planner_settings, rng, f"planner {method.planner}"
+        )
+        trainer, name = planner, method.training_planner
+        if name:
+            settings = method.training_planner_settings
+            trainer = build(PLANNERS[name], settings, rng, f"planner {name}")
+        course = lay_course(setting, protocol, seed)
+        points = lay_points(setting, protocol, seed, method.points or setting.points)
+        return cls(_reduced(protocol, cell), course, points, learner, planner, trainer, rng)
+
+    def play(self) -> Iterator[Played]:
+        """Train, with exact expectations at the checkpoints, then evaluate with frozen parameters."""
+        course, protocol = self.course, self.protocol
+        trainer = Searcher(
+            course.training_site,
+            learner=self.learner,
+            planner=self.training_planner,
+            points=self.points,
+        )
+        world = GridWorld(course.training_site, rng=self.rng.spawn(1)[0])
+        for number, drawn in enumerate(course.training[: protocol.training_episodes]):
+            if number in protocol.checkpoints:
+                yield Played(self._exact_row(self._examiner(), number))
+                self.learner.meet(course.training_site)
+            episode = self._search(trainer, world, drawn, learn=True)
+            yield Played(
+                _row("train", number, drawn, episode, course.training_least_m[number]),
+                drawn,
+                episode,
+            )
+        examiner = self._examiner()
+        world = GridWorld(course.site, rng=self.rng.spawn(1)[0])
+        for number, drawn in enumerate(course.evaluation[: protocol.evaluation_episodes]):
+            episode = self._search(examiner, world, drawn, learn=False)
+            yield Played(
+                _row("eval", number, drawn, episode, course.least_m[number]), drawn, episode
+            )
+        yield Played(self._exact_row(examiner, protocol.training_episodes))
+
+    def _examiner(self) -> Searcher:
+        return Searcher(
+            self.course.site, learner=self.learner, planner=self.planner, points=self.points
+        )
+
+    def _search(
+        self, searcher: Searcher, world: GridWorld, drawn: Drawn, *, learn: bool
+    ) -> Episode:
+        world.reset(start=drawn.start, positions={drawn.thing: drawn.position}, blind=drawn.blind)
+        return searcher.search(
+            drawn.thing,
+            world=world,
+            rng=self.rng,
+            budget_m=self.protocol.budget_m,
+            approach=False,
+            learn=learn,
+        )
+
+    def _exact_row(self, searcher: Searcher, number: int) -> Row:
+        """Exact success, SPL and metres after some training, the mean over starts and objects."""
+        course, found = self.course, []
+        for row, start in enumerate(course.exact_starts[: self.protocol.exact_starts]):
+            for thing in course.site.home.objects:
+                order = searcher.plan(thing, start=start, rng=self.rng).route.order
+                least, mass = course.least_to_cells[row], course.mass[thing]
+                found.append(
+                    worth(course.site, start, self.points, order, mass, least, self.protocol)
+                )
+        success, spl, metres = np.mean(found, axis=0).tolist() if found else (None, None, None)
+        each = [round(one.spl, 6) for one in found]
+        exact = {"success": success, "spl": spl, "metres": metres, "each": each}
+        return {"part": "exact", "n": number, **exact}
+
+
+def _reduced(protocol: Protocol, cell: Cell) -> Protocol:
+    """The protocol with the smaller numbers of a method, and the checkpoints that are then reached."""
     limits = {
         name: min(getattr(protocol, name), wanted)
         for name in ("training_episodes", "evaluation_episodes", "exact_starts")
-        if (wanted := getattr(method, name)) is not None
+        if (wanted := getattr(cell.method, name)) is not None
     }
-    course = lay_course(cell.setting, protocol, cell.seed)
     trained = limits.get("training_episodes", protocol.training_episodes)
     reached = tuple(count for count in protocol.checkpoints if count < trained)
-    own = replace(protocol, **limits, checkpoints=reached)
-    points = lay_points(cell.setting, protocol, cell.seed, method.points or cell.setting.points)
-    rng = stream(cell.setting.name, cell.seed, method.name)
-    learner = build(
-        LEARNERS[method.learner], method.learner_settings, rng, f"learner {method.learner}"
-    )
-    planner = build(
-        PLANNERS[method.planner], method.planner_settings, rng, f"planner {method.planner}"
-    )
-    rows = list(_train_and_measure(own, cell, course, points, learner, planner, rng))
-    rows.append({"part": "cell", "rows": len(rows), "seconds": time.perf_counter() - began})
-    return [{"cell": cell.key, **row} for row in rows]
+    return replace(protocol, **limits, checkpoints=reached)
 
 
 def build(kind: Any, settings: Mapping[str, Any], rng: np.random.Generator, what: str) -> Any:
@@ -138,56 +238,6 @@ def build(kind: Any, settings: Mapping[str, Any], rng: np.random.Generator, what
         raise StudyError(f"The {what} cannot be made with {dict(settings)}: {reason}") from None
 
 
-def _train_and_measure(
-    protocol: Protocol,
-    cell: Cell,
-    course: Course,
-    points: Points,
-    learner: Learner,
-    planner: Planner,
-    rng: np.random.Generator,
-) -> Iterator[Row]:
-    method, training_planner = cell.method, planner
-    if method.training_planner:
-        training_planner = build(
-            PLANNERS[method.training_planner],
-            method.training_planner_settings,
-            rng,
-            f"planner {method.training_planner}",
-        )
-    trainer = Searcher(
-        course.training_site, learner=learner, planner=training_planner, points=points
-    )
-    world = GridWorld(course.training_site, rng=rng.spawn(1)[0])
-    for number, drawn in enumerate(course.training[: protocol.training_episodes]):
-        if number in protocol.checkpoints:
-            yield _exact_row(protocol, course, learner, planner, points, number, rng)
-            learner.meet(course.training_site)
-        episode = _search(trainer, world, drawn, protocol, rng, learn=True)
-        yield _row("train", number, drawn, episode, course.training_least_m[number])
-    examiner = Searcher(course.site, learner=learner, planner=planner, points=points)
-    world = GridWorld(course.site, rng=rng.spawn(1)[0])
-    for number, drawn in enumerate(course.evaluation[: protocol.evaluation_episodes]):
-        episode = _search(examiner, world, drawn, protocol, rng, learn=False)
-        yield _row("eval", number, drawn, episode, course.least_m[number])
-    yield _exact_row(protocol, course, learner, planner, points, protocol.training_episodes, rng)
-
-
-def _search(
-    searcher: Searcher,
-    world: GridWorld,
-    drawn: Drawn,
-    protocol: Protocol,
-    rng: np.random.Generator,
-    *,
-    learn: bool,
-) -> Episode:
-    world.reset(start=drawn.start, positions={drawn.thing: drawn.position}, blind=drawn.blind)
-    return searcher.search(
-        drawn.thing, world=world, rng=rng, budget_m=protocol.budget_m, approach=False, learn=learn
-    )
-
-
 def _row(part: str, number: int, drawn: Drawn, episode: Episode, least_m: float) -> Row:
     seconds = 0.0 if episode.route is None else episode.route.seconds
     return {
@@ -200,29 +250,6 @@ def _row(part: str, number: int, drawn: Drawn, episode: Episode, least_m: float)
         "looks": len(episode.visits),
         "plan_s": round(seconds, 5),
     }
-
-
-def _exact_row(
-    protocol: Protocol,
-    course: Course,
-    learner: Learner,
-    planner: Planner,
-    points: Points,
-    number: int,
-    rng: np.random.Generator,
-) -> Row:
-    """Exact success, SPL and metres after some training, the mean over starts and objects."""
-    searcher = Searcher(course.site, learner=learner, planner=planner, points=points)
-    found = []
-    for row, start in enumerate(course.exact_starts[: protocol.exact_starts]):
-        for thing in course.site.home.objects:
-            order = searcher.plan(thing, start=start, rng=rng).route.order
-            least, mass = course.least_to_cells[row], course.mass[thing]
-            found.append(worth(course.site, start, points, order, mass, least, protocol))
-    success, spl, metres = np.mean(found, axis=0).tolist() if found else (None, None, None)
-    each = [round(one.spl, 6) for one in found]
-    exact = {"success": success, "spl": spl, "metres": metres, "each": each}
-    return {"part": "exact", "n": number, **exact}
 
 
 def worth(

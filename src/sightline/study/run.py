@@ -9,11 +9,9 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +22,12 @@ from sightline.errors import StudyError
 from sightline.metrics import spl
 from sightline.records import Outcome
 from sightline.study.cell import Row, run_cell
-from sightline.study.config import Cell, Study
+from sightline.study.config import Study
+from sightline.workers import in_parallel
 
 FORMAT = 1
 STUDY, ROWS, META = "study.json", "episodes.jsonl", "meta.json"
 MAX_JOBS = 256
-QUEUE = 2  # cells handed out per worker ahead of time
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 Progress = Callable[[int, int, str], None]
 
 
@@ -55,7 +52,7 @@ def run_study(
     progress(len(cells) - len(todo), len(cells), "")
     finished = len(cells) - len(todo)
     with (folder / ROWS).open("a", encoding="utf-8") as file:
-        for cell, rows in _results(study, todo, jobs):
+        for cell, rows in in_parallel(run_cell, todo, jobs, study.protocol):
             file.write("".join(json.dumps(row) + "\n" for row in rows))
             file.flush()
             os.fsync(file.fileno())
@@ -140,38 +137,6 @@ def _spl_of(rows: list[Row]) -> NDArray[np.float64]:
     least = [np.inf if row["l"] is None else row["l"] for row in rows]
     found = [row["outcome"] == Outcome.FOUND for row in rows]
     return spl(found, least, [row["p"] for row in rows])
-
-
-def _results(study: Study, todo: list[Cell], jobs: int) -> Iterable[tuple[Cell, list[Row]]]:
-    """Finished cells as they come; few are handed out ahead, so that stopping is quick."""
-    if jobs == 1:
-        for cell in todo:
-            yield cell, run_cell(study.protocol, cell)
-        return
-    waiting, running = iter(todo), dict[Future[list[Row]], Cell]()
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # the workers inherit it
-    try:
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-            try:
-                while True:
-                    for cell in waiting:
-                        running[pool.submit(run_cell, study.protocol, cell)] = cell
-                        if len(running) >= QUEUE * jobs:
-                            break
-                    if not running:
-                        return
-                    finished, _ = wait(running, return_when=FIRST_COMPLETED)
-                    for future in finished:
-                        yield running.pop(future), future.result()
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 def _prepare(study: Study, folder: Path) -> set[str]:
