@@ -304,6 +304,13 @@ def test_a_fresh_learner_can_be_saved(name, site, points, tmp_path):
 
 
 @every
+def test_one_text_is_no_list_of_objects(name, site):
+    learner = LEARNERS[name]()
+    with pytest.raises(LearnError, match="not as one text 'sofa'"):
+        learner.meet(site, "sofa")
+
+
+@every
 def test_an_unknown_object_is_refused_with_those_that_are_known(name, site, points, episodes):
     learner = made(name, site, episodes[:5])
     state = learner.state()

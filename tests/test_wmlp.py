@@ -1,6 +1,6 @@
 import csv
 import time
-from itertools import pairwise
+from itertools import pairwise, permutations
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,8 @@ import naive_plan as naive
 from sightline._kernels import latency, latency_bound
 from sightline.errors import PlanError
 from sightline.plan import exact, wmlp
-from sightline.plan.problem import SearchProblem
+from sightline.plan.coverage import solve_search
+from sightline.plan.problem import SearchProblem, route_cost
 from sightline.plan.tsplib import read_travel
 from sightline.plan.wmlp import Wmlp, solve_wmlp
 
@@ -298,3 +299,28 @@ def test_the_bits_of_the_kernels_are_random_enough():
     shares = np.array([latency.random_share(seed) for _ in range(2000)])
     assert 0 < shares.min() < shares.max() < 1
     assert abs(shares.mean() - 0.5) < 0.03
+
+
+@pytest.mark.parametrize("effort", [0.01, 0.3, 3.0])
+def test_effort_ends_a_search_without_a_clock(effort: float) -> None:
+    rng = np.random.default_rng(5)
+    travel, weights = rng.uniform(1, 9, (9, 9)), rng.uniform(0, 1, 9)
+    np.fill_diagonal(travel, 0.0)
+    best = min(route_cost(travel, weights, np.array(order)) for order in permutations(range(1, 9)))
+    routes = [
+        solve_wmlp(
+            travel, weights, effort=effort, time_limit_s=np.inf, rng=np.random.default_rng(1)
+        )
+        for _ in range(2)
+    ]
+    assert routes[0].order.tolist() == routes[1].order.tolist()
+    assert best - 1e-9 <= routes[0].cost <= 1.2 * best
+
+
+@pytest.mark.parametrize("effort", [0.0, -1.0, np.nan, np.inf])
+def test_an_effort_that_is_none_is_refused(effort: float) -> None:
+    travel, rng = 1 - np.eye(4), np.random.default_rng(0)
+    with pytest.raises(PlanError, match="effort must be above 0 and at most 1000"):
+        solve_wmlp(travel, np.ones(4), effort=effort, rng=rng)
+    with pytest.raises(PlanError, match="effort must be above 0 and at most 1000"):
+        solve_search(travel, np.eye(4, dtype=bool), np.full(4, 0.2), effort=effort, rng=rng)

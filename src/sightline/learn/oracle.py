@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sightline.learn.acquaintance import Acquaintance, belief_from
+from sightline.learn.protocol import known_things
 from sightline.learn.state import State
 from sightline.records import Belief, Episode, Query
 from sightline.site import Site
@@ -27,8 +28,8 @@ class Oracle:
 
     def meet(self, site: Site, things: Iterable[str] = ()) -> None:
         """Say which home it is, and which objects there are."""
-        more = tuple(things)
-        wanted = dict.fromkeys([*self._known.things, *site.home.objects, *more])
+        more = things if isinstance(things, str) else tuple(things)
+        wanted = known_things(site, self._known.things, more)
         mass = {thing: site.home.mass(thing, site.cells) for thing in wanted}
         self._known.meet(site, more)
         self._mass = mass

@@ -43,6 +43,8 @@ class Learner(Protocol):
 
 def known_things(site: Site, before: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
     """The objects a learner knows after it met a site: each once, in the order in which they came."""
+    if isinstance(more, str):
+        raise LearnError(f"Objects are given as a list of names, not as one text {more!r}.")
     things = tuple(dict.fromkeys([*before, *site.home.objects, *more]))
     wrong = [thing for thing in things if not isinstance(thing, str) or not thing]
     if wrong:

@@ -52,7 +52,7 @@ def load_state(path: str | Path) -> State:
         if size > MAX_BYTES:
             raise LearnError(f"{path} has {size} bytes; the limit is {MAX_BYTES}.")
         if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as content:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
                 arrays = {name: content[name] for name in content.files if name != HEADER}
                 state = _with_arrays(json.loads(str(content[HEADER])), arrays)
         else:

@@ -36,6 +36,7 @@ FIRST_LOOKS = 200  # looks at nodes before the speed is known
 SLICE_S = 0.02  # longest time between two looks at the clock
 SHORTEST_SLICE_S = 5e-5
 TAIL_S = 0.05  # for the order of what counts for nothing
+FOREVER_S = 1e8  # an infinite limit, so that times stay numbers
 LONGEST_KICKED = 250  # nodes in a stretch that a kick moves
 
 
@@ -121,7 +122,7 @@ def solve_wmlp(
     if not (isfinite(return_weight) and return_weight >= 0):
         raise PlanError(f"return_weight must be finite and not below 0, not {return_weight}.")
     rows, left_out = _rows_of_a_tour(matrix, start, return_weight)
-    deadline = began + time_limit_s
+    deadline = began + min(time_limit_s, FOREVER_S)
     part, load = matrix[np.ix_(rows, rows)], vector[rows]
     load[0] = 0.0
     order = best_order(part, load, return_weight, effort=effort, rng=rng, deadline=deadline)
