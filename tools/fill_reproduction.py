@@ -53,6 +53,7 @@ def fill(path: Path, name: str, text: str) -> None:
 
 
 def main() -> None:
+    """Fill both pages from the run folder that is named."""
     run = Run.load(sys.argv[1])
     if not run.is_complete:
         raise SystemExit(f"{sys.argv[1]} is not finished: it has {len(run.cells)} cells.")
@@ -62,14 +63,14 @@ def main() -> None:
 
 HEAD = """## What it is worth
 
-Two kitchens, two kinds of habits, the paper's protocol (200 training searches with 1 m of sight, evaluation
-with 2.5 m; {seeds} seeds, 95 % bootstrap intervals over seeds; 1 is a search that drives straight to where the
-object is first seen, and 0.9 is the most that the protocol's failed detections allow):
+Two kitchens, two kinds of habits, the paper's protocol (200 training searches with 1 m of sight,
+evaluation with 2.5 m; {seeds} seeds, 95 % bootstrap intervals over seeds). 1 is a search that drives
+straight to where the object is first seen; 0.9 is the most that the protocol's failed detections allow.
 
 {table}
 
-`sightline reproduce tables` gives this and the rest of [the reproduction](docs/reproduction.md), with the rule of
-success and of l under every table."""
+`sightline reproduce tables` gives this and the rest of [the reproduction](docs/reproduction.md), with
+the rule of success and of l under every table."""
 
 
 if __name__ == "__main__":

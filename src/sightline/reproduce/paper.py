@@ -248,5 +248,7 @@ def _interval(done: Run, setting: str, method: Method, measure: str) -> str:
     values = done.values(setting, method.name, measure)
     if not len(values):
         return "-"
+    if len(values) == 1:
+        return f"{values[0]:.2f} (1 seed)"
     found = interval(values, rng=np.random.default_rng(0))
     return f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}]"
