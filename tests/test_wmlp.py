@@ -324,3 +324,32 @@ def test_an_effort_that_is_none_is_refused(effort: float) -> None:
         solve_wmlp(travel, np.ones(4), effort=effort, rng=rng)
     with pytest.raises(PlanError, match="effort must be above 0 and at most 1000"):
         solve_search(travel, np.eye(4, dtype=bool), np.full(4, 0.2), effort=effort, rng=rng)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000), st.booleans())
+def test_points_without_a_weight_wait_unless_they_are_a_shortcut(
+    seed: int, shortcuts: bool
+) -> None:
+    """Metric ways, or ways of which some are shorter over a point that counts for nothing."""
+    rng = np.random.default_rng(seed)
+    spots = rng.uniform(0, 10, (7, 2))
+    travel = np.hypot(*np.moveaxis(spots[:, None] - spots, -1, 0))
+    if shortcuts:
+        travel = travel**2
+    weights = np.where(rng.random(7) < 0.5, 0.0, rng.uniform(0.1, 1, 7))
+    best = min(route_cost(travel, weights, np.array(order)) for order in permutations(range(1, 7)))
+    route = solve_wmlp(travel, weights, prove=True, time_limit_s=20.0, rng=rng)
+    assert sorted(route.order) == list(range(1, 7))
+    assert route.cost == pytest.approx(best)
+    assert route.optimal
+
+
+def test_many_points_without_a_weight_do_not_hinder_a_proof() -> None:
+    rng = np.random.default_rng(8)
+    spots = rng.uniform(0, 10, (40, 2))
+    travel = np.hypot(*np.moveaxis(spots[:, None] - spots, -1, 0))
+    weights = np.where(np.arange(40) % 4 == 0, rng.uniform(0.1, 1, 40), 0.0)
+    route = solve_wmlp(travel, weights, prove=True, time_limit_s=60.0, rng=rng)
+    assert route.optimal
+    assert sorted(route.order) == list(range(1, 40))

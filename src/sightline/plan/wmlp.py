@@ -35,7 +35,8 @@ SPREAD = 1.0  # how much the legs of a first walk are stretched at random
 FIRST_LOOKS = 200  # looks at nodes before the speed is known
 SLICE_S = 0.02  # longest time between two looks at the clock
 SHORTEST_SLICE_S = 5e-5
-TAIL_S = 0.05  # for the order of what counts for nothing
+TAIL_EFFORT = 0.05  # for the order of what counts for nothing
+MOST_DETOURS = 200_000_000  # looked at to see whether points without a weight can wait
 FOREVER_S = 1e8  # an infinite limit, so that times stay numbers
 LONGEST_KICKED = 250  # nodes in a stretch that a kick moves
 
@@ -125,12 +126,15 @@ def solve_wmlp(
     deadline = began + min(time_limit_s, FOREVER_S)
     part, load = matrix[np.ix_(rows, rows)], vector[rows]
     load[0] = 0.0
-    order = best_order(part, load, return_weight, effort=effort, rng=rng, deadline=deadline)
+    inner = _rows_that_count(part, load) if return_weight == 0.0 else np.arange(len(rows))
+    ways, loads = part[np.ix_(inner, inner)], load[inner]
+    order = best_order(ways, loads, return_weight, effort=effort, rng=rng, deadline=deadline)
     bound = None
     if prove:
-        order, bound = exact.prove(part, load, return_weight, order, deadline=deadline)
+        order, bound = exact.prove(ways, loads, return_weight, order, deadline=deadline)
+    order = inner[order]
     if return_weight == 0.0:
-        order = _tidy_tail(part, load, order, rng)
+        order = _with_tail(part, load, order, rng=rng, deadline=deadline)
     chosen = rows[order]
     cost = route_cost(matrix, vector, chosen, start)
     if return_weight > 0 and len(chosen):
@@ -298,21 +302,39 @@ def _rows_of_a_tour(
     return rows, left_out
 
 
-def _tidy_tail(
-    travel: Matrix, weights: Vector, order: NDArray[np.int64], rng: np.random.Generator
+def _rows_that_count(travel: Matrix, weights: Vector) -> NDArray[np.int64]:
+    """The start and the rows with a weight, if no way between them is shorter over a row without one.
+
+    Then rows without a weight can wait until the end. Otherwise all rows: one may be worth passing.
+    """
+    light = np.flatnonzero(weights[1:] == 0) + 1
+    everything = np.arange(len(travel))
+    if not len(light) or len(light) * travel.size > MOST_DETOURS:
+        return everything
+    slack = exact.SAME * float(travel.max())
+    if any((travel[:, [i]] + travel[[i], :] < travel - slack).any() for i in light):
+        return everything
+    return np.setdiff1d(everything, light)
+
+
+def _with_tail(
+    travel: Matrix,
+    weights: Vector,
+    order: NDArray[np.int64],
+    *,
+    rng: np.random.Generator,
+    deadline: float,
 ) -> NDArray[np.int64]:
-    """Put points without weight at the end of an order into a good order among themselves."""
+    """An order up to its last row with a weight, then all other rows in a good order among themselves."""
     heavy = np.flatnonzero(weights[order] > 0)
-    kept = int(heavy[-1]) + 1 if len(heavy) else 0
-    tail = order[kept:]
-    if len(tail) < 2:
-        return order
-    rows = np.append(order[kept - 1] if kept else 0, tail)
-    ones = np.ones(len(rows))
-    part = best_order(
-        travel[np.ix_(rows, rows)], ones, 0.0, rng=rng, deadline=time.perf_counter() + TAIL_S
-    )
-    return np.concatenate([order[:kept], rows[part]])
+    kept = order[: int(heavy[-1]) + 1] if len(heavy) else order[:0]
+    tail = np.setdiff1d(np.arange(1, len(travel)), kept)
+    if not len(tail):
+        return kept
+    rows = np.append(kept[-1] if len(kept) else 0, tail)
+    among, ones = travel[np.ix_(rows, rows)], np.ones(len(rows))
+    part = best_order(among, ones, 0.0, effort=TAIL_EFFORT, rng=rng, deadline=deadline)
+    return np.concatenate([kept, rows[part]])
 
 
 def _check_limit(time_limit_s: float) -> None:
