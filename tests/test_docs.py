@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -38,15 +39,18 @@ def test_code_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch, ca
 
 
 def test_generated_texts_are_fresh():
-    command = [sys.executable, str(ROOT / "tools" / "docs_pictures.py"), "--check"]
+    command = [sys.executable, str(ROOT / "tools" / "fill_docs.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
 def test_every_public_name_is_on_the_api_page():
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^::: sightline\.[\w.]+\.(\w+)$", page, re.MULTILINE)
+    names, measuring = page.split("\n## Measuring\n")
+    listed = re.findall(r"^::: sightline\.[\w.]+\.(\w+)$", names, re.MULTILINE)
     assert sorted(listed) == sorted(sl.__all__)
+    for name in re.findall(r"^::: (sightline[\w.]*)\.(\w+)$", measuring, re.MULTILINE):
+        assert hasattr(import_module(name[0]), name[1]) or import_module(".".join(name))
 
 
 def test_the_contributing_page_lists_the_targets_of_make():

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         PlanError,
         SightlineError,
         StoreError,
+        StudyError,
         UnknownObjectError,
         UnreachableError,
     )
@@ -80,6 +81,7 @@ _HOMES = {
     "Site": "site",
     "Stop": "itinerary",
     "StoreError": "errors",
+    "StudyError": "errors",
     "Surface": "places",
     "Troubles": "worlds.grid",
     "Tsp": "plan.tsp",
@@ -135,6 +137,7 @@ __all__ = [
     "Site",
     "Stop",
     "StoreError",
+    "StudyError",
     "Surface",
     "Troubles",
     "Tsp",
