@@ -58,7 +58,7 @@ def spl(found: ArrayLike, least_m: ArrayLike, driven_m: ArrayLike) -> Vector:
 def soft_spl(
     least_m: ArrayLike, driven_m: ArrayLike, left_m: ArrayLike, found: ArrayLike
 ) -> Vector:
-    """SoftSPL of each search (n,): progress l / max(p, l), progress = max(0, 1 - left / l).
+    """SoftSPL of each search (n,): progress l / max(p, l), progress = max(0, l - left) / l.
 
     ``left_m`` is the shortest way from where the search ended to the nearest point that sees the
     object. A search that found it has made all progress; with l = 0 one that did not has made none.
@@ -71,7 +71,7 @@ def soft_spl(
     )
     known = np.isfinite(least) & (least > 0) & np.isfinite(left)
     progress = np.zeros(least.shape)
-    progress[known] = np.maximum(0.0, 1 - left[known] / least[known])
+    progress[known] = np.maximum(0.0, least[known] - left[known]) / least[known]
     progress[success] = 1.0
     return progress * _share(least, driven)
 
