@@ -1,7 +1,6 @@
 """GenLin: the paper's steps to the last digits, honest widths, and nothing learned by half."""
 
 import math
-from time import process_time
 
 import numpy as np
 import pytest
@@ -351,18 +350,3 @@ def test_damaged_states_are_refused(site, points):
     for state, words in broken_states(who.state()):
         with pytest.raises(LearnError, match=words):
             GenLin.from_state(state)
-
-
-@pytest.mark.slow
-def test_an_episode_takes_milliseconds(site, points):
-    """Predicting 50 points and learning a find with its augmentation, D = 311; the aim is 3 ms."""
-    who = learner(site)
-    many = sl.farthest_points(site.free, 50, rng=np.random.default_rng(1))
-    times = []
-    for i in range(40):
-        episode = search(site, many, looks=(i, (i + 5) % 50, (i + 9) % 50))
-        began = process_time()
-        who.predict(episode.query, many)
-        who.update(episode)
-        times.append(process_time() - began)
-    assert np.median(times) < 0.02
