@@ -1,7 +1,7 @@
 """Choosing points to look from: exact costs, optimal small tours, valid bounds, honest errors."""
 
 import math
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 import pytest
@@ -343,9 +343,9 @@ def test_the_time_limit_is_kept():
     views = sparse.csr_array(sees)
     for prove in (False, True):
         solve_search(travel, views, mass, prove=prove, time_limit_s=0.2, rng=rng())  # compiles
-        started = perf_counter()
+        started = process_time()
         solve_search(travel, views, mass, prove=prove, time_limit_s=0.4, rng=rng())
-        assert perf_counter() - started < 0.6  # the machine may be busy
+        assert process_time() - started < 0.6  # of work: the machine may be busy with something else
 
 
 def test_coverage_plans_a_problem():

@@ -234,10 +234,10 @@ def test_where_a_call_ends_does_not_change_the_search(monkeypatch):
 def test_the_time_limit_is_kept(prove):
     travel, weights = plane(150, 1)
     solve_wmlp(travel[:9, :9], weights[:9], prove=prove, rng=rng())  # compiles
-    began = time.perf_counter()
+    began, worked = time.perf_counter(), time.process_time()
     route = solve_wmlp(travel, weights, time_limit_s=0.4, prove=prove, rng=rng())
     seconds = time.perf_counter() - began
-    assert seconds < 0.8  # a busy machine may take twice as long
+    assert time.process_time() - worked < 0.8  # of work: the machine may be busy with something else
     assert route.seconds <= seconds
     check(route, travel, weights)
 
