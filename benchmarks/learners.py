@@ -283,7 +283,7 @@ class Contender(NamedTuple):
 
 TUNING_SEED = 100  # explorations are chosen on it, and the results are from seeds 0, 1, 2...
 EARLY = 300  # rounds that the slowest peer plays
-SQUARE = Training(eta=1.5, ridge=0.01, steps=8, batch=32, loss="square")
+SQUARE = Training(eta=0.8, ridge=0.01, steps=8, batch=32, loss="square")
 CONTENDERS = {
     "Sightline, logistic": Contender(
         "linear", LinearBandit, {"ridge": 0.1, "eta": 4.0}, (0.3, 1.0, 3.0)
@@ -292,10 +292,10 @@ CONTENDERS = {
     "River LinUCBDisjoint": Contender("linear", River, {"beta": 10.0}, (0.3, 1.0, 3.0)),
     "calvera LinUCB": Contender("linear", calvera_linear, {"ridge": 1.0}, (1.0,), 1, EARLY),
     "Sightline, network": Contender(
-        "neural", NeuralBandit, {"training": SQUARE, "width": 32}, (0.0002,)
+        "neural", NeuralBandit, {"training": SQUARE, "width": 32}, (0.0002, 0.001)
     ),
     "calvera NeuralUCB": Contender(
-        "neural", calvera_neural, {"ridge": 0.001, "rate": 0.01, "every": 20}, (0.1, 1.0), 2
+        "neural", calvera_neural, {"ridge": 0.001, "rate": 0.01, "every": 1}, (1.0, 3.0), 10, EARLY
     ),
 }
 
