@@ -345,9 +345,8 @@ def test_the_time_limit_is_kept():
         solve_search(travel, views, mass, prove=prove, time_limit_s=0.2, rng=rng())  # compiles
         started = process_time()
         solve_search(travel, views, mass, prove=prove, time_limit_s=0.4, rng=rng())
-        assert (
-            process_time() - started < 0.6
-        )  # of work: the machine may be busy with something else
+        # of work: the machine may be busy with something else
+        assert process_time() - started < 0.6
 
 
 def test_coverage_plans_a_problem():

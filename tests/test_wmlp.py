@@ -237,9 +237,8 @@ def test_the_time_limit_is_kept(prove):
     began, worked = time.perf_counter(), time.process_time()
     route = solve_wmlp(travel, weights, time_limit_s=0.4, prove=prove, rng=rng())
     seconds = time.perf_counter() - began
-    assert (
-        time.process_time() - worked < 0.8
-    )  # of work: the machine may be busy with something else
+    # of work: the machine may be busy with something else
+    assert time.process_time() - worked < 0.8
     assert route.seconds <= seconds
     check(route, travel, weights)
 
