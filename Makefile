@@ -5,6 +5,9 @@
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
+# for matrices as small as here a second thread of the algebra library costs more than it gives
+export OPENBLAS_NUM_THREADS := 1
+export OMP_NUM_THREADS := 1
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--no-header --no-annotate --no-emit-index-url pyproject.toml requirements/build.in
