@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from grids import BAD_MAPS, ascii_map, write_bad_map, write_yaml
-from sightline import Scenario, __version__, cli
+from sightline import Scenario, __version__
 
 FACTS = {
     "name",
@@ -33,22 +33,6 @@ FACTS = {
     "opaque_m2",
     "looked_over_m2",
 }
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture):
-    """Runs the command line in this process: exit code, stdout and stderr."""
-
-    def runs(*words: object) -> tuple[int, str, str]:
-        code = 0
-        try:
-            cli.main([str(word) for word in words])
-        except SystemExit as end:
-            code = end.code or 0
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return runs
 
 
 def python(*words: str, **variables: str) -> subprocess.CompletedProcess:

@@ -12,7 +12,6 @@ from PIL import Image
 
 import sightline as sl
 from grids import ascii_map
-from sightline import cli
 from sightline.cli_home import LearnerName
 
 # two rooms; nothing is named in them
@@ -27,22 +26,6 @@ BARE = "\n".join(
 )
 QUICK = ["--points", 12, "--range", 1.5]
 START = ["--start", 1.0, 1.0]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture):
-    """Runs the command line in this process: exit code, stdout and stderr."""
-
-    def runs(*words: object) -> tuple[int, str, str]:
-        code = 0
-        try:
-            cli.main([str(word) for word in words])
-        except SystemExit as end:
-            code = end.code or 0
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return runs
 
 
 @pytest.fixture

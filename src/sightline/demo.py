@@ -9,7 +9,7 @@ from sightline.errors import StudyError
 from sightline.metrics import interval
 from sightline.report import write_report
 from sightline.study import Method, Protocol, Run, Setting, Study, run_study
-from sightline.study.run import Progress, silent
+from sightline.workers import Progress, silent
 
 PAGE, RUN = "index.html", "run"
 JOBS = 2

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.maps import Points
-from sightline.records import Belief, Episode, Position, Query, Route
+from sightline.records import Belief, Episode, Position, Query, Route, as_position
 from sightline.site import Site
 
 
@@ -53,7 +53,7 @@ class Plan:
             else self._by_point(order - 1)
         )
         return tuple(
-            Stop(int(point), _pair(self.points[point]), float(arrival), chance, why)
+            Stop(int(point), as_position(self.points[point]), float(arrival), chance, why)
             for point, arrival, (chance, why) in zip(order - 1, arrivals, said, strict=True)
         )
 
@@ -140,11 +140,6 @@ def chances(site: Site, episode: Episode) -> list[float]:
         left[cells] -= new
         out.append(float(new.sum()))
     return out
-
-
-def _pair(point: Points) -> Position:
-    x, y = point.tolist()
-    return x, y
 
 
 def _percent(share: float) -> str:

@@ -9,6 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 Position = tuple[float, float]  # metres, map frame
 
 
+def as_position(point: NDArray[np.float64]) -> Position:
+    """A point (2,) of an array as a pair of plain numbers."""
+    x, y = point.tolist()
+    return x, y
+
+
 class Outcome(StrEnum):
     """How a search ended."""
 

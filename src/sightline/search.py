@@ -13,7 +13,7 @@ from sightline.learn.protocol import Learner
 from sightline.maps import Points, as_points
 from sightline.places import Scenario
 from sightline.plan.problem import Planner, SearchProblem
-from sightline.records import Belief, Episode, Outcome, Position, Query, Visit
+from sightline.records import Belief, Episode, Outcome, Position, Query, Visit, as_position
 from sightline.site import Site
 from sightline.vantage import SPACING_M, farthest_points
 from sightline.visibility import Sensor
@@ -189,7 +189,7 @@ class Trip:
         """Drive to the next stop and look; plan anew if the drive does not end there."""
         self.first_plan = self.first_plan or self.plan
         point = self.ahead.pop(0)
-        goal = _pair(points[point])
+        goal = as_position(points[point])
         drive = world.drive_to(goal, self.query.thing)
         self.driven_m += drive.driven_m
         if drive.status is DriveStatus.SIGHTED and not self._is_old(drive.sighting):
@@ -234,7 +234,7 @@ class Trip:
 
     def next_leg_m(self, site: Site, here: Position, points: Points) -> float:
         """Metres to the next stop; 0 where there is no way, which the drive will notice."""
-        metres = site.ways.metres(_navigable(site, here), _pair(points[self.ahead[0]]))
+        metres = site.ways.metres(_navigable(site, here), as_position(points[self.ahead[0]]))
         return metres if np.isfinite(metres) else 0.0
 
     def episode(self, points: Points) -> Episode:
@@ -274,12 +274,7 @@ def _given(points: ArrayLike) -> NDArray[np.float64]:
 
 def _navigable(site: Site, here: Position) -> Position:
     """The position, or the nearest navigable one: robots do stand a little too close to things."""
-    return here if site.free.contains(here) else _pair(site.free.nearest(here))
-
-
-def _pair(point: Points) -> Position:
-    x, y = point.tolist()
-    return x, y
+    return here if site.free.contains(here) else as_position(site.free.nearest(here))
 
 
 def _gap(here: Position, there: Position) -> float:

@@ -8,8 +8,13 @@ from multiprocessing import get_context
 from typing import Any, TypeVar
 
 Piece = TypeVar("Piece")
+Progress = Callable[[int, int, str], None]  # pieces done, pieces in all, the last one
 AHEAD = 2  # pieces handed out per worker, so that stopping does not wait for all
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def silent(done: int, total: int, what: str) -> None:
+    """Show no progress."""
 
 
 def in_parallel(

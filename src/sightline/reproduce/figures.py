@@ -24,9 +24,9 @@ from sightline.plan.wmlp import solve_wmlp
 from sightline.records import Episode, Query
 from sightline.search import Searcher
 from sightline.site import Site
-from sightline.study.run import Progress, silent
 from sightline.vantage import farthest_points
 from sightline.visibility import Sensor
+from sightline.workers import Progress, silent
 from sightline.worlds.grid import GridWorld
 
 HOMES = ("kitchen1", "kitchen2")

@@ -11,7 +11,7 @@ import numpy as np
 
 from sightline.metrics import RULE, Difference, compare, interval
 from sightline.study import Method, Run, Study, run_study
-from sightline.study.run import Progress, silent
+from sightline.workers import Progress, silent
 
 K1, K2, PEAKY, PEAKY2 = "kitchen1 spread", "kitchen2 spread", "kitchen1 peaky", "kitchen2 peaky"
 SUFFICIENT = 0.05  # a p-value below it counts

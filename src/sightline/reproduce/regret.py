@@ -27,11 +27,10 @@ from sightline.regret import Course, cumulative, exponent, follow, lay_course
 from sightline.site import Site
 from sightline.vantage import farthest_points
 from sightline.visibility import Sensor
-from sightline.workers import in_parallel
+from sightline.workers import Progress, in_parallel
 
 Vector = NDArray[np.float64]
 Factory = Callable[[np.random.Generator], Learner]
-Progress = Callable[[int, int, str], None]  # cells done, cells in all, the last one
 
 ENTROPY = 2026  # no setting of a learner was chosen on the courses that follow from it
 COURSE = "course"  # the cells that hold what the benchmark planner's routes cost

@@ -9,7 +9,6 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -23,16 +22,11 @@ from sightline.metrics import spl
 from sightline.records import Outcome
 from sightline.study.cell import Row, run_cell
 from sightline.study.config import Study
-from sightline.workers import in_parallel
+from sightline.workers import Progress, in_parallel, silent
 
 FORMAT = 1
 STUDY, ROWS, META = "study.json", "episodes.jsonl", "meta.json"
 MAX_JOBS = 256
-Progress = Callable[[int, int, str], None]
-
-
-def silent(done: int, total: int, what: str) -> None:
-    """Show no progress."""
 
 
 def run_study(
