@@ -42,3 +42,7 @@ class StoreError(SightlineError):
 
 class StudyError(SightlineError):
     """A study or a run folder that cannot be used."""
+
+
+class DetectError(SightlineError):
+    """A detector, its model file or a frame that cannot be used."""

@@ -12,6 +12,7 @@ from sightline.records import frozen
 Point3 = tuple[float, float, float]  # metres, map frame, z up
 Array = NDArray[np.float64]
 MAX_SIDE_PX = 16_384
+NEAREST_M = 1e-6  # what is nearer than this to the plane of the camera has no pixel
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,11 @@ class Camera:
             )
 
     @property
+    def centre_px(self) -> tuple[float, float]:
+        """Where the optical axis meets the image."""
+        return self.width / 2, self.height / 2
+
+    @property
     def focal_px(self) -> float:
         """Focal length in pixels: (width / 2) / tan(field of view / 2)."""
         return self.width / 2 / math.tan(self.field_of_view_rad / 2)
@@ -73,22 +79,18 @@ class Camera:
 
         Pixels may lie outside the image; those of points that are not in front of the camera are NaN.
         """
-        optical = (
-            np.asarray(points, dtype=np.float64).reshape(-1, 3) - self.position
-        ) @ self.axes.T
+        away = np.asarray(points, dtype=np.float64).reshape(-1, 3) - self.position
+        optical = away @ self.axes.T
         depth = optical[:, 2]
         pixels = np.full((len(depth), 2), np.nan)
-        front = depth > 0
+        front = depth > NEAREST_M
         pixels[front] = optical[front, :2] / depth[front, None] * self.focal_px
-        return pixels + (self.width / 2, self.height / 2), depth
+        return np.add(pixels, self.centre_px), depth
 
     def unproject(self, pixels: ArrayLike, depth_m: ArrayLike) -> Array:
         """Points (n, 3) of the map frame that lie at these depths (n,) behind pixels (n, 2)."""
         depth = np.asarray(depth_m, dtype=np.float64).reshape(-1)
-        offset = np.asarray(pixels, dtype=np.float64).reshape(-1, 2) - (
-            self.width / 2,
-            self.height / 2,
-        )
-        optical = np.column_stack([offset / self.focal_px * depth[:, None], depth])
+        across = np.asarray(pixels, dtype=np.float64).reshape(-1, 2) - self.centre_px
+        optical = np.column_stack([across / self.focal_px * depth[:, None], depth])
         points: Array = optical @ self.axes + self.position
         return points
