@@ -2,6 +2,16 @@
 
 from sightline.detect.camera import Camera
 from sightline.detect.depth import locate
+from sightline.detect.onnx import OnnxDetector
 from sightline.detect.protocol import Detection, Detector, Frame
+from sightline.detect.simulated import SimulatedDetector
 
-__all__ = ["Camera", "Detection", "Detector", "Frame", "locate"]
+__all__ = [
+    "Camera",
+    "Detection",
+    "Detector",
+    "Frame",
+    "OnnxDetector",
+    "SimulatedDetector",
+    "locate",
+]

@@ -30,8 +30,8 @@ def locate(frame: Frame, region: Box | Mask) -> Point3 | None:
         core = np.ones(len(rows), dtype=bool)
     else:
         rows, columns, core = _pixels_of_box(frame, region)
+    known = measured(frame.depth_m[rows, columns])
     depth = frame.depth_m[rows, columns].astype(np.float64)
-    known = np.isfinite(depth) & (depth > 0)
     rows, columns, depth, core = rows[known], columns[known], depth[known], core[known]
     if len(depth) < FEWEST_PIXELS:
         return None
@@ -44,9 +44,9 @@ def locate(frame: Frame, region: Box | Mask) -> Point3 | None:
     return _middle(frame, rows[thing], columns[thing], depth[thing])
 
 
-def measured(frame: Frame) -> Mask:
-    """Pixels (height, width) whose depth was measured."""
-    return np.isfinite(frame.depth_m) & (frame.depth_m > 0)
+def measured(depth_m: NDArray[np.float32]) -> Mask:
+    """Whether depths were measured."""
+    return np.isfinite(depth_m) & (depth_m > 0)
 
 
 def _pixels_of_mask(frame: Frame, mask: Mask) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
