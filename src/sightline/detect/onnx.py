@@ -181,7 +181,7 @@ def _read_labels(labels: Labels, metadata: Mapping[str, str], path: Path) -> tup
         if sorted(names, key=str) != sorted(range(len(names)), key=str):
             raise DetectError(f"{source}: names must be numbered 0 to {len(names) - 1}.")
         names = [names[number] for number in range(len(names))]
-    if not isinstance(names, Sequence) or not names:
+    if not isinstance(names, Sequence) or isinstance(names, str) or not names:
         raise DetectError(f"{source} must be a list of labels, not {quoted(names)}.")
     for name in names:
         if not isinstance(name, str) or not name.strip():
@@ -233,4 +233,6 @@ def _names(
 
 
 def _one_line(reason: Exception) -> str:
-    return shorten(" ".join(str(reason).split()), 200)
+    """What went wrong, without the path that onnxruntime puts before it."""
+    text = " ".join(str(reason).split())
+    return shorten(text.rpartition(" failed:")[2], 200)

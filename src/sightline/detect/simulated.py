@@ -6,9 +6,10 @@ The chance that an object is reported under its own name in a frame is
     size = 1 / (1 + (half_pixels / N)^2)            far things are small
     seen = clip((n / N - 0.15) / (0.7 - 0.15), 0, 1)  hidden things lack pixels
 
-with N = w h (f / z)^2 the pixels of the object's whole rectangle (w, h metres, depth z, focal length f)
-and n the pixels that show it. Silhouettes fill 0.7 or more of their rectangle, so an object that nothing
-hides has seen = 1, and one of which less than 15 % shows is never found. Beyond ``max_range_m`` p = 0.
+with N = w h (f / r)^2 the pixels of the object's whole rectangle (w, h metres, r metres from the camera,
+focal length f pixels) and n the pixels that show it. Silhouettes fill 0.7 or more of their rectangle, so
+an object that nothing hides has seen = 1, and one of which less than 15 % shows is never found. Beyond
+``max_range_m`` p = 0.
 
 **Errors of nearly the same view are not independent.** With a fresh draw for each frame, a camera at some
 frames per second would find everything at once, and the rate would mean nothing. So one u ~ U(0, 1) is
@@ -83,14 +84,7 @@ class SimulatedDetector:
             ("half_pixels", half_pixels),
         ):
             _check(name, value, math.inf)
-        if not sizes:
-            raise ValueError("sizes must name at least one category.")
-        for thing, size in sizes.items():
-            if len(size) != 2 or not all(0 < side < math.inf for side in size):
-                raise ValueError(
-                    f"sizes: {thing!r} needs a width and a height above 0 m, not {size}."
-                )
-        self.sizes = {thing: sizes[thing] for thing in sorted(sizes)}
+        self.sizes = _checked_sizes(sizes)
         self.true_positive_rate = true_positive_rate
         self.false_alarm_rate = false_alarm_rate
         self.confusion_rate = confusion_rate
@@ -123,17 +117,19 @@ class SimulatedDetector:
         found += [alarm] if alarm is not None else []
         return tuple(sorted(found, key=lambda detection: -detection.score))
 
-    def chance(self, thing: str, *, depth_m: float, focal_px: float, shown: float = 1.0) -> float:
-        """The formula's p at a depth, where n / N = ``shown``."""
-        return self.true_positive_rate * self._clarity(thing, depth_m, focal_px, shown)
+    def chance(
+        self, thing: str, *, distance_m: float, focal_px: float, shown: float = 1.0
+    ) -> float:
+        """The formula's p at a distance, where n / N = ``shown``."""
+        return self.true_positive_rate * self._clarity(thing, distance_m, focal_px, shown)
 
-    def _clarity(self, thing: str, depth_m: float, focal_px: float, shown: float) -> float:
+    def _clarity(self, thing: str, distance_m: float, focal_px: float, shown: float) -> float:
         """The formula's size * seen, in 0 to 1."""
-        size = 1 / (1 + (self.half_pixels / self._whole_px(thing, depth_m, focal_px)) ** 2)
+        size = 1 / (1 + (self.half_pixels / self._whole_px(thing, distance_m, focal_px)) ** 2)
         seen = (shown - HIDDEN_SHARE) / (WHOLE_SHARE - HIDDEN_SHARE)
         return size * min(1.0, max(0.0, seen))
 
-    def _whole_px(self, thing: str, depth_m: float, focal_px: float) -> float:
+    def _whole_px(self, thing: str, distance_m: float, focal_px: float) -> float:
         """The formula's N."""
         if thing not in self.sizes:
             raise DetectError(
@@ -141,7 +137,7 @@ class SimulatedDetector:
                 f"{', '.join(self.sizes)}."
             )
         width_m, height_m = self.sizes[thing]
-        return width_m * height_m * (focal_px / depth_m) ** 2
+        return width_m * height_m * (focal_px / distance_m) ** 2
 
     def _report(
         self, frame: Frame, segments: NDArray[np.int32], index: int, place: tuple[slice, slice]
@@ -169,13 +165,14 @@ class SimulatedDetector:
         if not known.any():
             return 0.0
         depth_m = float(np.median(frame.depth_m[place][known]))
-        camera = frame.camera
         rows, columns = place
         middle = (columns.start + columns.stop) / 2, (rows.start + rows.stop) / 2
-        if math.dist(camera.unproject(middle, depth_m)[0], camera.position) > self.max_range_m:
+        camera = frame.camera
+        distance_m = math.dist(camera.unproject(middle, depth_m)[0], camera.position)
+        if distance_m > self.max_range_m:
             return 0.0
-        shown = int(mask[place].sum()) / self._whole_px(thing, depth_m, camera.focal_px)
-        return self._clarity(thing, depth_m, camera.focal_px, shown)
+        shown = int(mask[place].sum()) / self._whole_px(thing, distance_m, camera.focal_px)
+        return self._clarity(thing, distance_m, camera.focal_px, shown)
 
     def _false_alarm(self, frame: Frame, segments: NDArray[np.int32]) -> Detection | None:
         """The false alarm of this view, if it has one and this frame shows it."""
@@ -265,6 +262,16 @@ class _Views(Generic[T]):
 def _check(name: str, value: float, most: float) -> None:
     if not 0 <= value <= most:
         raise ValueError(f"{name} must lie in 0 to {most:g}, not {value}.")
+
+
+def _checked_sizes(sizes: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """The sizes by name, so that the order in which they are given changes no draw."""
+    if not sizes:
+        raise ValueError("sizes must name at least one category.")
+    for thing, size in sizes.items():
+        if len(size) != 2 or not all(0 < side < math.inf for side in size):
+            raise ValueError(f"sizes: {thing!r} needs a width and a height above 0 m, not {size}.")
+    return {thing: sizes[thing] for thing in sorted(sizes)}
 
 
 def _score(quality: float) -> float:
