@@ -213,7 +213,7 @@ def test_a_box_outside_the_image_holds_nothing():
 # --- the simulated detector: what it finds
 
 
-def share_found(shot, draws=1500, **settings):
+def share_found(shot, draws=800, **settings):
     """The share of episodes in which the only thing of a frame is reported under its name."""
     finder, rng = detector(**settings), np.random.default_rng(5)
     found = 0
@@ -234,11 +234,11 @@ def written_out(thing, depth_m, shown=1.0, rate=0.846):
 @pytest.mark.parametrize("confusion_rate", [0.0, 0.1])
 @pytest.mark.parametrize(("thing", "depth_m"), [("bottle", 0.8), ("cup", 2.5), ("can", 4.5)])
 def test_the_rate_follows_the_formula(thing, depth_m, confusion_rate):
-    """1500 draws: a standard deviation is at most 0.013, the tolerance three of them."""
+    """800 draws: a standard deviation is at most 0.017, the tolerance three of them."""
     shot = standing(thing, camera(), (depth_m, 0, 1))
     expected = detector().chance(thing, distance_m=depth_m, focal_px=FOCAL_PX)
     assert expected == pytest.approx(written_out(thing, depth_m))
-    assert share_found(shot, confusion_rate=confusion_rate) == pytest.approx(expected, abs=0.04)
+    assert share_found(shot, confusion_rate=confusion_rate) == pytest.approx(expected, abs=0.05)
 
 
 def test_at_close_range_and_in_full_view_the_rate_is_that_of_the_paper():
@@ -253,7 +253,7 @@ def test_the_rate_falls_with_what_hides_the_thing(covered_m):
     screen = board(view, (1.0, 0.0, 1.0 - 0.125 + covered_m / 2), 1.0, covered_m)
     shot = standing("bottle", view, (1.05, 0, 1), screen)
     shown = (shot.segments == 0).sum() / (0.07 * 0.25 * FOCAL_PX**2 / 1.05**2)
-    assert share_found(shot) == pytest.approx(written_out("bottle", 1.05, shown), abs=0.04)
+    assert share_found(shot) == pytest.approx(written_out("bottle", 1.05, shown), abs=0.05)
 
 
 def test_what_has_no_pixel_is_never_reported():
@@ -380,16 +380,16 @@ def look_around(x=0.0, y=0.0):
 
 
 def test_false_alarms_come_once_per_look_around_at_their_rate():
-    """300 look-arounds: a standard deviation is 0.026."""
+    """150 look-arounds: a standard deviation is 0.037."""
     shots, rng = look_around(), np.random.default_rng(1)
     finder = detector(false_alarm_rate=0.3)
     alarms = []
-    for _ in range(300):
+    for _ in range(150):
         finder.reset(rng=rng)
         seen = [one for shot in shots for one in finder.detect(shot)]
         assert len({(one.thing, one.position) for one in seen}) <= 1
         alarms += seen[:1]
-    assert len(alarms) / 300 == pytest.approx(0.3, abs=0.08)
+    assert len(alarms) / 150 == pytest.approx(0.3, abs=0.1)
     assert {one.thing for one in alarms} == set(SIZES)
     assert all(0.4 <= one.position[2] <= 1.6 for one in alarms)
 
@@ -434,11 +434,11 @@ def test_no_false_alarm_where_nothing_of_fitting_height_is_in_sight():
 
 
 def test_some_are_taken_for_others_and_most_often_for_what_resembles_them():
-    """Of 3000 that are noticed, 0.3 bear another name: a standard deviation is below 0.01."""
+    """Of 1500 that are noticed, 0.3 bear another name: a standard deviation is 0.012."""
     shot = standing("can", camera(), (0.7, 0, 1))
     finder, rng = detector(true_positive_rate=0.7, confusion_rate=0.3), np.random.default_rng(2)
     names = Counter()
-    for _ in range(3000):
+    for _ in range(1500):
         finder.reset(rng=rng)
         names.update(one.thing for one in finder.detect(shot))
     assert 1 - names["can"] / names.total() == pytest.approx(0.3, abs=0.04)
