@@ -21,7 +21,7 @@ HORIZON_S = 2.0
 STEP_M = 0.02  # spacing of the points that a path is kept as
 ROUNDED_M = 0.1  # a path's corners are averaged over so much of it to each side
 OPEN_M = 0.3  # so much more clearance than the radius allows full speed
-SLOWEST = 0.4  # share of full speed where there is no room to spare
+SLOWEST = 0.6  # share of full speed where there is no room to spare
 FAR_M = 2.0  # more clearance than this makes no difference
 AHEAD_M = 0.35  # the robot faces this far along the path
 TURN_FROM, TURN_TO = 0.8, 0.2  # radians off the path at which turning on the spot begins and ends
@@ -225,8 +225,10 @@ class Mpc:
         assert self._path is not None
         tolerance = self.limits.goal_tolerance_m
         gap = hypot(*(self._path[-1, :2] - start[:2]))
-        # moving on to the very goal costs nothing; standing still counts from half the tolerance
-        self._holding = gap <= (0.8 if self._holding else 0.4) * tolerance
+        # a robot that moves goes on to the very goal; one that stands may stay where it is, with some
+        # of the tolerance kept for what its pose is off
+        at_rest = self._holding or start[3] <= STILL_M_S
+        self._holding = gap <= (0.7 if at_rest else 0.3) * tolerance
         return self._holding
 
     def _stuck(self) -> bool:

@@ -28,6 +28,7 @@ STATES, INPUTS = 6, 3
 WIDTH = STATES + INPUTS + 1  # the variables of a period: state after it, input during it, slack
 X, Y, YAW, SPEED, TURN, PROGRESS, WANT_SPEED, WANT_TURN, RATE, SLACK = range(WIDTH)
 NO_LIMIT = 1e6
+PLANNED = 0.85  # share of the accelerations that is planned with; the rest is there for what goes wrong
 
 
 class Weights(NamedTuple):
@@ -99,13 +100,14 @@ class Qp:
             verbose=False,
             eps_abs=1e-3,
             eps_rel=1e-3,
-            max_iter=400,
+            max_iter=200,
             check_termination=10,
             adaptive_rho=False,
-            rho=0.1,
+            rho=3.0,
             scaling=0,
         )
         self.iterations = 0
+        self._prices = np.zeros(rows)
 
     def improve(self, task: Task, inputs: Array) -> Array | None:
         """Better inputs (n, 3) than these for the task; None if the solver found none."""
@@ -130,16 +132,24 @@ class Qp:
             l=low,
             u=high,
         )
-        self._solver.warm_start(x=np.zeros(n * WIDTH))
+        self._solver.warm_start(x=np.zeros(n * WIDTH), y=self._prices)
         result = self._solver.solve(raise_error=False)
         self.iterations += int(result.info.iter)
         changes = np.asarray(result.x)
         if result.info.status_val not in (1, 2, 7) or not np.isfinite(changes).all():
             return None
+        self._prices = self._one_on(np.asarray(result.y))
         better: Array = inputs + changes.reshape(n, WIDTH)[:, STATES:-1]
         # solvers keep limits only to their tolerance
         kernels.keep_limits(better, task.wanted, motion.most, motion.change)
         return better
+
+    def _one_on(self, prices: Array) -> Array:
+        """The rows' multipliers (in the order of ``_row_pattern``) for a drive that is one period on."""
+        widths = np.array([STATES, 2, INPUTS, 1, 1, 1])
+        ends = np.cumsum(widths * self.periods)
+        parts = [np.roll(part, -width) for part, width in zip(np.split(prices, ends[:-1]), widths)]
+        return np.concatenate(parts)
 
     def _linear(self, task: Task, inputs: Array, slope: Array) -> Array:
         out = np.zeros((self.periods, WIDTH))
@@ -159,12 +169,14 @@ class Qp:
         """Lower and upper bounds of the rows, in the order of ``_row_pattern``."""
         n, motion = self.periods, self.motion
         steps = np.diff(inputs[:, :2], axis=0, prepend=task.wanted[None])
+        change = np.tile(PLANNED * motion.change, (n, 1))
+        change[0] = motion.change
         least = np.stack([np.zeros(n), np.full(n, -motion.most[1]), np.zeros(n)], axis=1)
         most = np.stack([np.full(n, motion.most[0]), np.full(n, motion.most[1]), limit], axis=1)
         least[-1, :2] = most[-1, :2] = 0.0
         still, free = np.zeros(STATES * n), np.full(n, NO_LIMIT)
-        low = [still, -motion.change - steps, least - inputs, task.gap_m - clear, 0 * free, -free]
-        high = [still, motion.change - steps, most - inputs, free, free]
+        low = [still, -change - steps, least - inputs, task.gap_m - clear, 0 * free, -free]
+        high = [still, change - steps, most - inputs, free, free]
         high.append(np.maximum(task.end_m, task.start[PROGRESS]) - after[:, PROGRESS])
         return stacked(low), stacked(high)
 
