@@ -84,14 +84,17 @@ def clearances(field, cell_m, states):
 
 @njit(cache=True)
 def on_path(path, spacing_m, progress):
-    """The path's columns (x, y, direction x and y, speed limit) after so many metres: (n, 5)."""
+    """The path's columns after so many metres (n, 6).
+
+    They are x, y, the direction's x and y, the limit of speed and the clearance wanted.
+    """
     last = len(path) - 1
-    out = np.empty((len(progress), 5))
+    out = np.empty((len(progress), 6))
     for k in range(len(progress)):
         at = min(max(progress[k] / spacing_m, 0.0), float(last))
         i = min(int(at), last - 1)
         share = at - i
-        for j in range(5):
+        for j in range(6):
             out[k, j] = (1 - share) * path[i, j] + share * path[i + 1, j]
         length = sqrt(out[k, 2] ** 2 + out[k, 3] ** 2)
         out[k, 2], out[k, 3] = out[k, 2] / length, out[k, 3] / length

@@ -11,11 +11,12 @@ from math import atan2, cos, exp, hypot, inf, isfinite, pi, sin, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.ndimage import maximum_filter1d
 
 from sightline._kernels import mpc as kernels
 from sightline._kernels.clearance import clearance
 from sightline.maps import Field, OccupancyMap, Points, as_points
-from sightline.worlds.mpc_qp import INPUTS, Array, Motion, Qp, Task, Weights
+from sightline.worlds.mpc_qp import INPUTS, PLANNED, Array, Motion, Qp, Task, Weights
 
 HORIZON_S = 2.0
 STEP_M = 0.02  # spacing of the points that a path is kept as
@@ -25,10 +26,16 @@ SLOWEST = 0.6  # share of full speed where there is no room to spare
 FAR_M = 2.0  # more clearance than this makes no difference
 AHEAD_M = 0.35  # the robot faces this far along the path
 TURN_FROM, TURN_TO = 0.8, 0.2  # radians off the path at which turning on the spot begins and ends
+TURN_GAIN_HZ = 4.0  # at most so many radians a second for each radian that is left to turn
 TURN_MOVING = 1.6  # the same, for a robot that drives
+TIGHT_M = (
+    0.4  # where the path is tight for longer than this, no more clearance is asked than it has
+)
+LEAST_MARGIN, TOUCHING = 0.4, 0.1  # shares of the margin: always asked for; too little to drive
+BESIDE_M = (0.0, 0.05, -0.05, 0.1, -0.1)  # how far to the sides of a path there may be more room
 CREEP_M_S = 0.1  # slower than this a robot turns on the spot at once
 STILL_M_S, STILL_RAD_S = 0.02, 0.05
-PATIENCE_S = 4.0  # without progress for this long, the robot is stuck
+PATIENCE_S = 6.0  # without progress for this long, the robot is stuck
 LOST_M, LOST_RAD = 0.15, 0.4  # a pose this far from where the wheels say is taken as it is
 SAFE_STEPS = (1.0, 0.5, 0.25, 0.0)  # shares of an improvement to try
 
@@ -227,8 +234,9 @@ class Mpc:
         gap = hypot(*(self._path[-1, :2] - start[:2]))
         # a robot that moves goes on to the very goal; one that stands may stay where it is, with some
         # of the tolerance kept for what its pose is off
-        at_rest = self._holding or start[3] <= STILL_M_S
-        self._holding = gap <= (0.7 if at_rest else 0.3) * tolerance
+        at_rest = start[3] <= STILL_M_S
+        share = 0.8 if self._holding else 0.7 if at_rest else 0.3
+        self._holding = gap <= share * tolerance
         return self._holding
 
     def _stuck(self) -> bool:
@@ -258,11 +266,10 @@ class Mpc:
         limits, out = self.limits, self._braking()
         wanted, left, turning = self._wanted[1], off, start[4]
         for k in range(len(out)):
-            # a tenth of the deceleration is kept in reserve
             fast = min(
                 limits.turn_rad_s,
-                sqrt(1.8 * limits.turn_acceleration_rad_s2 * abs(left)),
-                abs(left) / (2 * self.period_s),
+                sqrt(2 * PLANNED * limits.turn_acceleration_rad_s2 * abs(left)),
+                TURN_GAIN_HZ * abs(left),
             )
             fast = fast if left > 0 else -fast
             change = self._motion.change[1]
@@ -278,12 +285,11 @@ class Mpc:
         task = Task(
             start,
             self._wanted,
-            self._path if self._path is not None else np.empty((0, 5)),
+            self._path if self._path is not None else np.empty((0, 6)),
             self._spacing_m,
             self._end_m,
             self._field,
             self._room.resolution_m,
-            self.limits.radius_m + self.limits.margin_m,
         )
         fresh = self._inputs is None
         base = self._braking() if self._inputs is None else self._shifted(self._inputs)
@@ -329,18 +335,26 @@ class Mpc:
     def _survey(self) -> None:
         """Clearance along the path: how fast it may be driven, and where it ends."""
         assert self._path is not None
-        limits = self.limits
-        at = self._path[:, :2]
-        clear = kernels.clearances(self._field, self._room.resolution_m, at)[:, 0]
-        share = (clear - limits.radius_m) / OPEN_M
-        self._path[:, 4] = limits.speed_m_s * np.clip(SLOWEST + (1 - SLOWEST) * share, SLOWEST, 1.0)
-        # the robot may pass beside a path that is a little too near to something, but not through
-        closed = np.flatnonzero(clear < limits.radius_m - limits.margin_m)
+        limits, path = self.limits, self._path
+        full = limits.radius_m + limits.margin_m
+        # the robot may pass beside a path, so what counts is the most clearance a little to its sides
+        normal = np.stack([-path[:, 3], path[:, 2]], axis=1)
+        beside = [path[:, :2] + shift * normal for shift in BESIDE_M]
+        clear, *others = (
+            kernels.clearances(self._field, self._room.resolution_m, at)[:, 0] for at in beside
+        )
+        most = np.maximum.reduce([clear, *others])
+        share = np.clip((clear - limits.radius_m) / OPEN_M, 0.0, 1.0)
+        path[:, 4] = limits.speed_m_s * (SLOWEST + (1 - SLOWEST) * share)
+        odd = 2 * round(TIGHT_M / max(self._spacing_m, 0.1 * STEP_M) / 2) + 1
+        least = limits.radius_m + LEAST_MARGIN * limits.margin_m
+        path[:, 5] = np.clip(maximum_filter1d(most, odd, mode="nearest"), least, full)
+        closed = np.flatnonzero(most < limits.radius_m + TOUCHING * limits.margin_m)
         closed = closed[closed * self._spacing_m > self._progress]
         self._end_m = self._length_m
         self._waited_s = 0.0
         if len(closed):
-            room_for = np.flatnonzero(clear[: closed[0]] >= limits.radius_m + limits.margin_m)
+            room_for = np.flatnonzero(clear[: closed[0]] >= full)
             self._end_m = self._spacing_m * float(room_for[-1]) if len(room_for) else 0.0
 
 
@@ -368,7 +382,7 @@ def _wrapped(angle: float) -> float:
 
 
 def _sampled(corners: Points) -> tuple[Array, float]:
-    """A path with rounded corners as rows (x, y, direction x and y, 0), and the metres between them."""
+    """A path with rounded corners as rows (x, y, direction x and y, 0, 0), and their spacing."""
     legs = np.hypot(*np.diff(corners, axis=0).T)
     kept = np.concatenate([[True], legs > 1e-9])
     corners, legs = corners[kept], legs[legs > 1e-9]
@@ -387,4 +401,4 @@ def _sampled(corners: Points) -> tuple[Array, float]:
     smooth = np.stack([np.interp(even, steps, smooth[:, i]) for i in (0, 1)], axis=1)
     tangent = np.gradient(smooth, axis=0)
     tangent /= np.maximum(np.hypot(*tangent.T), 1e-12)[:, None]
-    return np.hstack([smooth, tangent, np.zeros((len(smooth), 1))]), float(even[1])
+    return np.hstack([smooth, tangent, np.zeros((len(smooth), 2))]), float(even[1])

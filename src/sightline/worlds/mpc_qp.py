@@ -28,7 +28,9 @@ STATES, INPUTS = 6, 3
 WIDTH = STATES + INPUTS + 1  # the variables of a period: state after it, input during it, slack
 X, Y, YAW, SPEED, TURN, PROGRESS, WANT_SPEED, WANT_TURN, RATE, SLACK = range(WIDTH)
 NO_LIMIT = 1e6
-PLANNED = 0.85  # share of the accelerations that is planned with; the rest is there for what goes wrong
+PLANNED = (
+    0.85  # share of the accelerations that is planned with; the rest is there for what goes wrong
+)
 
 
 class Weights(NamedTuple):
@@ -48,8 +50,8 @@ class Weights(NamedTuple):
 class Task(NamedTuple):
     """What a period asks: where the robot is, what it was told last, and what surrounds it.
 
-    ``path`` (m, 5) as in ``_kernels.mpc.on_path``, in steps of ``spacing_m``; progress ends at ``end_m``.
-    ``field`` (rows, columns) is the clearance of cells of ``cell_m``; ``gap_m`` is how much is wanted.
+    ``path`` (m, 6) as in ``_kernels.mpc.on_path``, in steps of ``spacing_m``; progress ends at ``end_m``.
+    ``field`` (rows, columns) is the clearance of cells of ``cell_m``;
     """
 
     start: Array  # (6,)
@@ -59,7 +61,6 @@ class Task(NamedTuple):
     end_m: float
     field: Array
     cell_m: float
-    gap_m: float
 
 
 class Motion(NamedTuple):
@@ -124,7 +125,7 @@ class Qp:
         self._rows.data[self._slopes_at] = -motion_slopes[1:, :, :3].ravel()
         self._rows.data[self._clear_at[0]] = -motion_slopes[:, :, 3:].ravel()
         self._rows.data[self._clear_at[1]] = clear[:, 1:].ravel()
-        low, high = self._bounds(task, inputs, after, reference[:, 4], clear[:, 0])
+        low, high = self._bounds(task, inputs, after, reference, clear[:, 0])
         self._solver.update(
             Px=self._cost.data,
             q=self._linear(task, inputs, slope),
@@ -146,10 +147,10 @@ class Qp:
 
     def _one_on(self, prices: Array) -> Array:
         """The rows' multipliers (in the order of ``_row_pattern``) for a drive that is one period on."""
-        widths = np.array([STATES, 2, INPUTS, 1, 1, 1])
-        ends = np.cumsum(widths * self.periods)
-        parts = [np.roll(part, -width) for part, width in zip(np.split(prices, ends[:-1]), widths)]
-        return np.concatenate(parts)
+        widths = (STATES, 2, INPUTS, 1, 1, 1)
+        ends = np.cumsum(widths)[:-1] * self.periods
+        parts = zip(np.split(prices, ends), widths, strict=True)
+        return np.concatenate([np.roll(part, -width) for part, width in parts])
 
     def _linear(self, task: Task, inputs: Array, slope: Array) -> Array:
         out = np.zeros((self.periods, WIDTH))
@@ -164,10 +165,10 @@ class Qp:
         return out.ravel()
 
     def _bounds(
-        self, task: Task, inputs: Array, after: Array, limit: Array, clear: Array
+        self, task: Task, inputs: Array, after: Array, reference: Array, clear: Array
     ) -> tuple[Array, Array]:
         """Lower and upper bounds of the rows, in the order of ``_row_pattern``."""
-        n, motion = self.periods, self.motion
+        n, motion, limit, gap = self.periods, self.motion, reference[:, 4], reference[:, 5]
         steps = np.diff(inputs[:, :2], axis=0, prepend=task.wanted[None])
         change = np.tile(PLANNED * motion.change, (n, 1))
         change[0] = motion.change
@@ -175,7 +176,7 @@ class Qp:
         most = np.stack([np.full(n, motion.most[0]), np.full(n, motion.most[1]), limit], axis=1)
         least[-1, :2] = most[-1, :2] = 0.0
         still, free = np.zeros(STATES * n), np.full(n, NO_LIMIT)
-        low = [still, -change - steps, least - inputs, task.gap_m - clear, 0 * free, -free]
+        low = [still, -change - steps, least - inputs, gap - clear, 0 * free, -free]
         high = [still, change - steps, most - inputs, free, free]
         high.append(np.maximum(task.end_m, task.start[PROGRESS]) - after[:, PROGRESS])
         return stacked(low), stacked(high)
