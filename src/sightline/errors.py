@@ -46,3 +46,7 @@ class StudyError(SightlineError):
 
 class DetectError(SightlineError):
     """A detector, its model file or a frame that cannot be used."""
+
+
+class WorldError(SightlineError):
+    """A simulated world that cannot be built or used as asked."""

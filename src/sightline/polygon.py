@@ -1,5 +1,7 @@
 """Simple polygons as (n, 2) arrays of corners: area, cells inside, exact shares of squares."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -77,3 +79,42 @@ def _clip(polygon: Polygon, axis: int, sign: float, edge: float) -> Polygon:
         if b >= 0:
             kept.append(polygon[i])
     return np.array(kept).reshape(-1, 2)
+
+
+def triangles(polygon: Polygon) -> NDArray[np.int64]:
+    """Corners (n - 2 or fewer, 3) of triangles that tile a simple polygon, each counter-clockwise."""
+    left = list(range(len(polygon)))
+    if signed_area(polygon) < 0:
+        left.reverse()
+    out = []
+    while len(left) >= 3:
+        turns = [_turn(polygon, left, i) for i in range(len(left))]
+        if 0 in turns:  # a corner in a straight line adds nothing
+            del left[turns.index(0)]
+            continue
+        ear = next(i for i in range(len(left)) if turns[i] > 0 and _is_ear(polygon, left, i))
+        out.append([left[ear - 1], left[ear], left[(ear + 1) % len(left)]])
+        del left[ear]
+    return np.array(out, dtype=np.int64)
+
+
+def is_convex(polygon: Polygon) -> bool:
+    """Whether no corner points inwards."""
+    turns = [_turn(polygon, range(len(polygon)), i) for i in range(len(polygon))]
+    return min(turns) >= 0 or max(turns) <= 0
+
+
+def _turn(polygon: Polygon, corners: Sequence[int], i: int) -> float:
+    """1 where the way along corners turns left at the i-th, -1 where right, 0 where it goes straight."""
+    a, b, c = (polygon[corners[j % len(corners)]] for j in (i - 1, i, i + 1))
+    return _side(a, b, c)
+
+
+def _is_ear(polygon: Polygon, left: list[int], i: int) -> bool:
+    """Whether the triangle at the i-th of the corners that are left holds none of the others."""
+    tip = [left[j % len(left)] for j in (i - 1, i, i + 1)]
+    a, b, c = polygon[tip]
+    others = (polygon[j] for j in left if j not in tip)
+    return not any(
+        _side(a, b, p) >= 0 and _side(b, c, p) >= 0 and _side(c, a, p) >= 0 for p in others
+    )

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from sightline.maps import FreeSpace, Points, as_point, as_points
 from sightline.places import SPACING_M, Scenario
+from sightline.records import Position, as_position
 from sightline.visibility import Sensor, visible
 from sightline.ways import Ways
 
@@ -109,6 +110,16 @@ class Site:
             return 0.0
         seers = self.standing[self.seers(there)]
         return float(self.ways.away(here, seers).min(initial=np.inf))
+
+    def within_reach(self, here: Position, there: ArrayLike, reach_m: float) -> Position:
+        """The standing point nearest by way to ``here`` of those within reach of a position.
+
+        Where none is within reach, of those that are nearest to the position.
+        """
+        gaps = np.hypot(*(self.standing - as_point(there)).T)
+        near = np.flatnonzero(gaps <= max(reach_m, gaps.min() + 1e-9))
+        away = self.ways.away(here, self.standing[near])
+        return as_position(self.standing[near[away.argmin()]])
 
     @cached_property
     def _seers_of_cells(self) -> sparse.csr_array:

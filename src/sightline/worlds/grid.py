@@ -158,7 +158,7 @@ class GridWorld:
 
     def check(self, thing: str, sighting: Position) -> tuple[Drive, bool]:
         """Drive within reach of a sighting, and say whether an instance lies there."""
-        goal = self._within_reach(sighting)
+        goal = self.site.within_reach(self._scene.robot, sighting, GRASP_M)
         metres = self.site.ways.metres(self._scene.robot, goal)
         if not math.isfinite(metres):
             return Drive(DriveStatus.BLOCKED, 0.0, self._scene.robot), False
@@ -185,15 +185,6 @@ class GridWorld:
         if not len(cells):
             return None
         x, y = self.site.cells[cells[self._sensing.integers(len(cells))]].tolist()
-        return x, y
-
-    def _within_reach(self, sighting: Position) -> Position:
-        """The point nearest by way to the robot of those within reach, or the nearest of all."""
-        standing = self.site.standing
-        gaps = np.hypot(*(standing - np.asarray(sighting)).T)
-        near = np.flatnonzero(gaps <= max(GRASP_M, gaps.min() + 1e-9))
-        away = self.site.ways.away(self._scene.robot, standing[near])
-        x, y = standing[near[away.argmin()]].tolist()
         return x, y
 
     def _along(self, path: Points, thing: str, blocked: bool) -> Drive:

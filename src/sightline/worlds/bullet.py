@@ -1,0 +1,402 @@
+"""The physical world: a home in the physics engine, and a robot with a body that searches it.
+
+The robot knows its map, what its sensors say, and nothing else: it localises itself, drives by
+model-predictive control, sees through its camera and a detector. The truth is kept beside it, for
+measurement.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import ceil, inf, pi
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sightline.detect import Detection, Detector, Frame, SimulatedDetector
+from sightline.errors import UnknownObjectError, WorldError
+from sightline.maps import Points, as_point
+from sightline.places import Scenario
+from sightline.records import Position, as_position
+from sightline.site import Site
+from sightline.visibility import Sensor
+from sightline.worlds.engine import Engine
+from sightline.worlds.grid import GRASP_M
+from sightline.worlds.localise import ParticleFilter, Pose
+from sightline.worlds.navigator import Chart, Ended, Localiser, Navigator, free_floor
+from sightline.worlds.protocol import Drive, DriveStatus
+from sightline.worlds.robot import RADIUS_M, Build, Robot
+from sightline.worlds.scenes import Scene
+from sightline.worlds.things import thing as shape_of
+
+ROBOT_RADIUS_M = 0.35  # of the free space: the body's 0.25 m, and room for errors of control
+LEAST_SPARE_M = 0.05
+TRUE_POSITIVE_RATE = 0.846  # the paper's detector
+SENSOR = Sensor(range_m=2.5, detection_rate=TRUE_POSITIVE_RATE, false_alarm_rate=0.01)
+GLANCE_TICKS = 4  # periods of control from one picture to the next while driving
+SWEEP_RAD = (0.0, 0.9, 0.0, -0.9)  # where the head looks while driving, in turns
+SAME_M = 0.4  # detections so near to each other are of the same thing
+CLOSE_LOOKS = 3  # places from which a sighting is checked
+BESIDE_M = 1.2  # these are at most so much farther from it than a robot can come
+APART_M = 1.1  # between these, so that the detector errs anew
+IN_VIEW_PX = 20  # so many pixels of a thing make it count as having been in view
+BOX_M, BOX_HEIGHT_M = 0.4, 0.6
+BOX_GAP_M = 1.0  # boxes keep so far from the robot's start
+CROWD_M = 0.2  # things are not set down nearer to each other
+TRIES = 50
+
+Localisation = Literal["particles", "noisy truth"]
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """What can be shown of one picture taken: for films, not for methods."""
+
+    time_s: float
+    robot: Pose
+    estimate: Pose
+    frame: Frame
+    detections: tuple[Detection, ...]
+    hits: Points
+    way: Points
+    ahead: Points
+    driven_m: float
+
+
+@dataclass
+class Truth:
+    """What really happened in an episode, for measurement: ``in_view`` counts pictures by thing."""
+
+    start: Position
+    driven_m: float = 0.0
+    collisions: int = 0
+    error_m: list[float] = field(default_factory=list)
+    in_view: dict[str, int] = field(default_factory=dict)
+
+
+class NoisyTruth:
+    """A localiser that is told the true pose with white noise: the plain option."""
+
+    def __init__(self, robot: Robot, *, rng: np.random.Generator, noise_m: float = 0.02) -> None:
+        self._robot, self._rng, self._noise_m = robot, rng, noise_m
+        self.scanned(np.empty((0, 2)))
+
+    @property
+    def pose(self) -> Pose:
+        """Where the robot takes itself to be."""
+        return self._pose
+
+    def moved(self, forward_m: float, turn_rad: float) -> None:
+        """Measure anew."""
+        self.scanned(np.empty((0, 2)))
+
+    def scanned(self, hits: Points) -> None:
+        """Measure anew."""
+        x, y, yaw = self._robot.pose
+        noise = self._noise_m * self._rng.standard_normal(3)
+        self._pose = float(x + noise[0]), float(y + noise[1]), float(yaw + noise[2])
+
+
+class BulletWorld:
+    """A furnished home in physics, its movable objects, and the robot of ``robot.urdf``.
+
+    ``home`` is a scenario or a ``Site`` (whose free space must leave the robot's body 5 cm to spare).
+    ``reset`` draws the next episode: where each object lies, the start, and ``boxes`` that stand in the
+    free space and on no map. Without a ``detector`` it is a ``SimulatedDetector`` with the paper's true
+    positive rate. ``on_moment`` is shown every picture that the camera takes.
+    """
+
+    def __init__(
+        self,
+        home: Scenario | Site,
+        *,
+        rng: np.random.Generator,
+        detector: Detector | None = None,
+        sensor: Sensor | None = None,
+        boxes: int = 0,
+        localisation: Localisation = "particles",
+        build: Build | None = None,
+        on_moment: Callable[[Moment], None] | None = None,
+    ) -> None:
+        if isinstance(home, Site) and sensor is not None:
+            raise ValueError("A Site brings its sensor; give one or the other.")
+        if localisation not in get_args(Localisation):
+            valid = ", ".join(get_args(Localisation))
+            raise ValueError(f"localisation {localisation!r} is unknown; valid are {valid}.")
+        if not 0 <= boxes <= 20:
+            raise ValueError(f"boxes must lie in 0 to 20, not {boxes}.")
+        self.site = home if isinstance(home, Site) else physical_site(home, sensor=sensor)
+        if self.site.free.robot_radius_m < RADIUS_M + LEAST_SPARE_M - 1e-9:
+            raise WorldError(
+                f"The free space is for a robot of {self.site.free.robot_radius_m:g} m radius; the "
+                f"robot in the physical world needs at least {RADIUS_M + LEAST_SPARE_M:g} m."
+            )
+        self.boxes, self.on_moment = boxes, on_moment
+        self._localisation, self._build = localisation, build or Build()
+        self._scene = Scene.of(self.site.home)
+        self._chart = Chart(
+            self.site.home.map,
+            self._scene.floor_plan(),
+            self._scene.slice_at(self._build.lidar_height_m),
+        )
+        self._things = {name: shape_of(name) for name in self.site.home.objects}
+        self._streams = rng.spawn(2)
+        self._detector = detector
+        self.reset()
+
+    def reset(
+        self,
+        *,
+        start: ArrayLike | None = None,
+        yaw: float | None = None,
+        positions: Mapping[str, ArrayLike] | None = None,
+        boxes: ArrayLike | None = None,
+    ) -> None:
+        """Begin an episode: a start, objects and boxes at positions; what is not given is drawn."""
+        (household,), (sensing,) = (stream.spawn(1) for stream in self._streams)
+        drawn = household.integers(len(self.site.standing)), household.uniform(-pi, pi)
+        at = self.site.standing[drawn[0]] if start is None else self.site.free.require(start)
+        pose = (*as_position(at), float(drawn[1] if yaw is None else yaw))
+        self.close()
+        self._engine = Engine(self._scene)
+        self._put_things({**(positions or {})}, household)
+        self._put_boxes(boxes, at, household)
+        body, localising, detecting = sensing.spawn(3)
+        self.robot = Robot(self._engine, pose, rng=body, build=self._build)
+        self._nav = Navigator(
+            self.robot, self._chart, self.site.free, self._localiser(pose, localising),
+            on_tick=self._ticked,
+        )  # fmt: skip
+        self._spy = self._detector or SimulatedDetector(
+            rng=detecting, sizes={name: one.outline_m for name, one in self._things.items()},
+            true_positive_rate=TRUE_POSITIVE_RATE,
+        )  # fmt: skip
+        self._dismissed: list[tuple[str, Position]] = []
+        self._names = tuple(self._engine.things)
+        self._last = self.robot.pose
+        self._glances = 0
+        self.truth = Truth(as_position(at))
+
+    def close(self) -> None:
+        """End the simulation."""
+        if hasattr(self, "_engine"):
+            self._engine.close()
+
+    @property
+    def position(self) -> Position:
+        """Where the robot takes itself to be."""
+        x, y, _ = self._nav.pose
+        return x, y
+
+    @property
+    def time_s(self) -> float:
+        """Simulated seconds since the episode began."""
+        return self._engine.time_s
+
+    def lying(self, thing: str) -> Points:
+        """The truth: where an object lies (1, 2). For measurement, not for methods."""
+        self._known(thing)
+        return np.array([self._engine.where(self._engine.things[thing])[:2]])
+
+    def least_way_m(self, thing: str) -> float:
+        """The l of the protocol: metres from the start to the nearest point that sees the object."""
+        return self.site.least_way_m(self.truth.start, self.lying(thing)[0])
+
+    def in_grasp(self, thing: str) -> bool:
+        """Whether the robot is within grasp range of the navigable point nearest to the object."""
+        nearest = self.site.free.nearest(self.lying(thing)[0])
+        return float(np.hypot(*(nearest - np.array(self.robot.pose[:2])))) <= GRASP_M
+
+    def drive_to(self, goal: Position, thing: str) -> Drive:
+        """Drive to a goal with an eye open for an object; stop when it is seen."""
+        self._known(thing)
+        seen: list[Position] = []
+
+        def watch() -> bool:
+            self._glances += 1
+            if self._glances % GLANCE_TICKS:
+                return False
+            sighting = self._glance(thing)
+            self._sweep()
+            if sighting is not None:
+                seen.append(sighting)
+            return bool(seen)
+
+        return self._drive(goal, watch, seen)
+
+    def look(self, thing: str) -> Position | None:
+        """Pan the camera all around; the surest detection of the object, if there is any."""
+        self._known(thing)
+        count = ceil(2 * pi / (0.9 * self._build.field_of_view_rad))
+        seen = []
+        for i in range(count):
+            self._nav.look_to(2 * pi * i / count)
+            seen += self._detections(thing)
+        self._nav.look_to(0.0)
+        return _surest(seen)
+
+    def check(self, thing: str, sighting: Position) -> tuple[Drive, bool]:
+        """Drive within grasp range of a sighting; look closely from there and, if in doubt, from beside.
+
+        A detector that erred at one place is likely to err there again. So only a look from well apart
+        from where the sighting was made can confirm it.
+        """
+        self._known(thing)
+        before, views = self.truth.driven_m, [self.position]
+        near = self.site.within_reach(_inside(self.site, self.position), sighting, GRASP_M)
+        goals, arrived, genuine = [near], False, False
+        while goals and not genuine:
+            ended = self._drive(goals.pop(), lambda: False, [])
+            if ended.status is DriveStatus.BLOCKED:
+                break
+            arrived = True
+            shown = self._confirms(thing, sighting)
+            genuine = shown and _gap(self.position, views[0]) >= APART_M
+            views.append(self.position)
+            if not genuine and len(views) <= CLOSE_LOOKS:
+                goals = self._beside(sighting, views)
+                genuine = shown and not goals
+        if genuine and len(views) > 2:
+            arrived = self._drive(near, lambda: False, []).status is DriveStatus.ARRIVED
+        if not genuine:
+            self._dismissed.append((thing, sighting))
+        status = DriveStatus.ARRIVED if arrived else DriveStatus.BLOCKED
+        return Drive(status, self.truth.driven_m - before, self.position), genuine and arrived
+
+    def _drive(self, goal: Position, watch: Callable[[], bool], seen: list[Position]) -> Drive:
+        before = self.truth.driven_m
+        self.robot.turn_head(0.0)
+        ended = self._nav.drive_to(goal, watch=watch)
+        status = {
+            Ended.ARRIVED: DriveStatus.ARRIVED,
+            Ended.BLOCKED: DriveStatus.BLOCKED,
+            Ended.STOPPED: DriveStatus.SIGHTED,
+        }[ended]
+        driven = self.truth.driven_m - before
+        return Drive(status, driven, self.position, seen[-1] if seen else None)
+
+    def _beside(self, sighting: Position, views: list[Position]) -> list[Position]:
+        """The nearest point from which to see a sighting anew, well apart from earlier views; or none."""
+        standing = self.site.standing
+        gaps = np.hypot(*(standing - np.asarray(sighting)).T)
+        fresh = gaps <= gaps.min() + BESIDE_M
+        for view in views:
+            fresh &= np.hypot(*(standing - np.asarray(view)).T) >= APART_M
+        if not fresh.any():
+            return []
+        away = self.site.ways.away(_inside(self.site, self.position), standing[fresh])
+        return [as_position(standing[fresh][away.argmin()])]
+
+    def _confirms(self, thing: str, sighting: Position) -> bool:
+        """Whether a look straight at a sighting shows the object there."""
+        self._nav.look_to(self._nav.bearing(sighting))
+        return any(_gap(position, sighting) <= SAME_M for _, position in self._detections(thing))
+
+    def _glance(self, thing: str) -> Position | None:
+        return _surest(self._detections(thing))
+
+    def _detections(self, thing: str) -> list[tuple[float, Position]]:
+        """Score and position of each detection of a thing in a new picture, those dismissed left out."""
+        picture = self._engine.picture(self.robot.camera(self.robot.pose))
+        segments = np.full(picture.bodies.shape, -1, np.int32)
+        for number, name in enumerate(self._names):
+            segments[picture.bodies == self._engine.things[name]] = number
+            shown = int((segments == number).sum())
+            self.truth.in_view[name] = self.truth.in_view.get(name, 0) + (shown >= IN_VIEW_PX)
+        frame = Frame(
+            picture.rgb, picture.depth_m, self.robot.camera(self._nav.pose), segments, self._names,
+            self.time_s,
+        )  # fmt: skip
+        found = self._spy.detect(frame)
+        if self.on_moment is not None:
+            self.on_moment(self._moment(frame, found))
+        return [
+            (one.score, (one.position[0], one.position[1]))
+            for one in found
+            if one.thing == thing and one.position is not None
+            if not self._is_dismissed(thing, (one.position[0], one.position[1]))
+        ]
+
+    def _moment(self, frame: Frame, found: tuple[Detection, ...]) -> Moment:
+        nav = self._nav
+        return Moment(
+            self.time_s, self.robot.pose, nav.pose, frame, found, nav.hits, nav.way, nav.ahead,
+            self.truth.driven_m,
+        )  # fmt: skip
+
+    def _is_dismissed(self, thing: str, position: Position) -> bool:
+        return any(name == thing and _gap(old, position) <= SAME_M for name, old in self._dismissed)
+
+    def _sweep(self) -> None:
+        """Have the head look a little aside, the other side next time."""
+        self.robot.turn_head(SWEEP_RAD[self._glances // GLANCE_TICKS % len(SWEEP_RAD)])
+
+    def _ticked(self) -> None:
+        """Keep the account of what truly happens."""
+        now = self.robot.pose
+        self.truth.driven_m += _gap(now[:2], self._last[:2])
+        self.truth.collisions += self._engine.touched(self.robot.body)
+        self.truth.error_m.append(_gap(now[:2], self._nav.pose[:2]))
+        self._last = now
+
+    def _localiser(self, pose: Pose, rng: np.random.Generator) -> Localiser:
+        if self._localisation == "noisy truth":
+            return NoisyTruth(self.robot, rng=rng)
+        return ParticleFilter(self._chart.lidar, pose, rng=rng)
+
+    def _put_things(self, given: dict[str, ArrayLike], rng: np.random.Generator) -> None:
+        """Set down every object, first those whose position is given, none on top of another."""
+        for name in given:
+            self._known(name)
+        taken: list[Position] = []
+        streams = dict(zip(self._things, rng.spawn(len(self._things)), strict=True))
+        for name in sorted(self._things, key=lambda name: name not in given):
+            shape, stream = self._things[name], streams[name]
+            for _ in range(TRIES):
+                at = (
+                    as_point(given[name])
+                    if name in given
+                    else self.site.home.sample_position(name, rng=stream)
+                )
+                spot = self._scene.rest(name, at, shape.radius_m)
+                if name in given or all(_gap(spot[:2], other) > CROWD_M for other in taken):
+                    break
+            taken.append(spot[:2])
+            self._engine.put(shape, spot, stream.uniform(-pi, pi))
+        self._engine.settle()
+
+    def _put_boxes(
+        self, given: ArrayLike | None, start: NDArray[np.float64], rng: np.random.Generator
+    ) -> None:
+        standing = self.site.standing
+        away = standing[np.hypot(*(standing - start).T) >= BOX_GAP_M]
+        drawn = away[rng.integers(len(away), size=self.boxes)] if len(away) else np.empty((0, 2))
+        for centre in drawn if given is None else np.asarray(given, dtype=float).reshape(-1, 2):
+            self._engine.add_box(centre, BOX_M, BOX_HEIGHT_M)
+
+    def _known(self, thing: str) -> None:
+        if thing not in self._things:
+            valid = ", ".join(self._things) or "none"
+            raise UnknownObjectError(
+                f"{self.site.home.name} knows no object '{thing}'; valid are {valid}."
+            )
+
+
+def physical_site(
+    home: Scenario, *, sensor: Sensor | None = None, robot_radius_m: float = ROBOT_RADIUS_M
+) -> Site:
+    """A home for the robot of the physical world: its camera as a sensor, room for its body."""
+    free = free_floor(home.map, Scene.of(home).floor_plan(), robot_radius_m)
+    return Site(home, free, sensor or SENSOR, home.target_cells())
+
+
+def _inside(site: Site, here: Position) -> Position:
+    return here if site.free.contains(here) else as_position(site.free.nearest(here))
+
+
+def _surest(found: list[tuple[float, Position]]) -> Position | None:
+    return max(found, key=lambda one: one[0], default=(-inf, None))[1]
+
+
+def _gap(here: tuple[float, ...], there: tuple[float, ...]) -> float:
+    return float(np.hypot(here[0] - there[0], here[1] - there[1]))
