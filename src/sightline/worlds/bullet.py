@@ -5,6 +5,7 @@ model-predictive control, sees through its camera and a detector. The truth is k
 measurement.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import ceil, inf, pi
@@ -65,13 +66,21 @@ class Moment:
 
 @dataclass
 class Truth:
-    """What really happened in an episode, for measurement: ``in_view`` counts pictures by thing."""
+    """What really happened in an episode, for measurement.
+
+    ``in_view`` counts the pictures that show at least 20 pixels of a thing, ``sighted`` those in which it
+    was also detected under its name where it lies; ``collisions`` the periods of control that ended in
+    touch with anything but the floor, ``blocked`` the drives that did not arrive, ``error_m`` are the
+    errors of the estimated position at the end of each period.
+    """
 
     start: Position
     driven_m: float = 0.0
     collisions: int = 0
+    blocked: int = 0
     error_m: list[float] = field(default_factory=list)
-    in_view: dict[str, int] = field(default_factory=dict)
+    in_view: Counter[str] = field(default_factory=Counter)
+    sighted: Counter[str] = field(default_factory=Counter)
 
 
 class NoisyTruth:
@@ -207,6 +216,10 @@ class BulletWorld:
         nearest = self.site.free.nearest(self.lying(thing)[0])
         return float(np.hypot(*(nearest - np.array(self.robot.pose[:2])))) <= GRASP_M
 
+    def is_at(self, thing: str, position: Position) -> bool:
+        """Whether a position is where an object lies, give or take 0.4 m."""
+        return _gap(as_position(self.lying(thing)[0]), position) <= SAME_M
+
     def drive_to(self, goal: Position, thing: str) -> Drive:
         """Drive to a goal with an eye open for an object; stop when it is seen."""
         self._known(thing)
@@ -267,6 +280,7 @@ class BulletWorld:
         before = self.truth.driven_m
         self.robot.turn_head(0.0)
         ended = self._nav.drive_to(goal, watch=watch)
+        self.truth.blocked += ended is Ended.BLOCKED
         status = {
             Ended.ARRIVED: DriveStatus.ARRIVED,
             Ended.BLOCKED: DriveStatus.BLOCKED,
@@ -301,8 +315,7 @@ class BulletWorld:
         segments = np.full(picture.bodies.shape, -1, np.int32)
         for number, name in enumerate(self._names):
             segments[picture.bodies == self._engine.things[name]] = number
-            shown = int((segments == number).sum())
-            self.truth.in_view[name] = self.truth.in_view.get(name, 0) + (shown >= IN_VIEW_PX)
+            self.truth.in_view[name] += int((segments == number).sum()) >= IN_VIEW_PX
         frame = Frame(
             picture.rgb, picture.depth_m, self.robot.camera(self._nav.pose), segments, self._names,
             self.time_s,
@@ -310,12 +323,13 @@ class BulletWorld:
         found = self._spy.detect(frame)
         if self.on_moment is not None:
             self.on_moment(self._moment(frame, found))
-        return [
+        seen = [
             (one.score, (one.position[0], one.position[1]))
             for one in found
             if one.thing == thing and one.position is not None
-            if not self._is_dismissed(thing, (one.position[0], one.position[1]))
         ]
+        self.truth.sighted[thing] += any(self.is_at(thing, position) for _, position in seen)
+        return [one for one in seen if not self._is_dismissed(thing, one[1])]
 
     def _moment(self, frame: Frame, found: tuple[Detection, ...]) -> Moment:
         nav = self._nav
