@@ -41,13 +41,12 @@ SOLVERS: dict[str, tuple[str, dict[str, Any]]] = {
         "sqpmethod",
         {
             "qpsol": "qrqp",
-            "max_iter": 3,
+            "max_iter": 2,
+            "max_iter_ls": 0,
             "print_header": False,
             "print_iteration": False,
             "print_status": False,
             "error_on_fail": False,
-            "hessian_approximation": "exact",
-            "convexify_strategy": "regularize",
             "qpsol_options": {
                 "print_iter": False,
                 "print_header": False,
@@ -60,12 +59,12 @@ SOLVERS: dict[str, tuple[str, dict[str, Any]]] = {
         "sqpmethod",
         {
             "qpsol": "osqp",
-            "max_iter": 3,
+            "max_iter": 2,
+            "max_iter_ls": 0,
             "print_header": False,
             "print_iteration": False,
             "print_status": False,
             "error_on_fail": False,
-            "convexify_strategy": "regularize",
             "qpsol_options": {
                 "error_on_fail": False,
                 "osqp": {"verbose": False, "rho": 3.0, "max_iter": 400, "adaptive_rho": False},
@@ -148,6 +147,8 @@ class Nonlinear(Mpc):
         wants_high = np.tile([most[0], most[1], np.inf], (n, 1))
         wants_low[-1, :2] = wants_high[-1, :2] = 0.0
         wide = np.full(STATES * n, np.inf)
+        if solver == "sqpmethod":
+            options = options | {"hess_lag": curvature(problem)}
         return (
             ca.nlpsol("mpc", solver, problem, QUIET | options),
             np.concatenate([-wide, wants_low.ravel(), np.zeros(n)]),
@@ -179,6 +180,20 @@ class Nonlinear(Mpc):
         better = found[STATES * self.periods : -self.periods].reshape(-1, INPUTS).copy()
         kernels.keep_limits(better, task.wanted, motion.most, motion.change)
         return better
+
+
+def curvature(problem: dict[str, Any]) -> Any:
+    """The cost's curvature alone, which is never negative, for solvers that need that (Gauss-Newton)."""
+    x, p, share = problem["x"], problem["p"], ca.MX.sym("share")
+    prices = ca.MX.sym("prices", problem["g"].shape[0])
+    hessian = ca.hessian(share * problem["f"], x)[0]
+    return ca.Function(
+        "curvature",
+        [x, p, share, prices],
+        [hessian],
+        ["x", "p", "lam_f", "lam_g"],
+        ["triu_hess_gamma_x_x"],
+    )
 
 
 @dataclass

@@ -273,8 +273,18 @@ def test_bad_input_says_what_is_wrong() -> None:
 @pytest.mark.parametrize("name", vars(LIMITS))
 def test_limits_must_make_sense(name: str) -> None:
     for value in (nan, -1.0, float("inf")):
-        with pytest.raises(ValueError, match=rf"{name}.*{value}"):
+        with pytest.raises(ValueError, match=rf"{name} must.*{value}"):
             replace(LIMITS, **{name: value})
+
+
+def test_a_robot_must_be_able_to_brake_within_the_horizon() -> None:
+    with pytest.raises(ValueError, match=r"speed_m_s must be at most 0\.3.*not 0\.8"):
+        Limits(acceleration_m_s2=0.2)
+
+
+def test_another_floor_is_refused() -> None:
+    with pytest.raises(ValueError, match="shape, resolution and origin"):
+        Mpc(hall()).set_room(hall(width=70))
 
 
 def test_without_the_solver_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
