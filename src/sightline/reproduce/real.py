@@ -322,8 +322,8 @@ def page(setting: Setting, rows: Mapping[str, Sequence[Sequence[Row]]]) -> str:
     seeds = max(len(of) for of in rows.values())
     head = (
         f"{setting.scenario} {setting.distribution} in physics; {setting.points} vantage points; "
-        f"{seeds} training seeds from 0 with {setting.training_episodes} training episodes in the grid world "
-        f"(range {setting.training_range_m:g} m, P(E) = {setting.blind_rate:g}, budget "
+        f"{seeds} training seeds from 0 with {setting.training_episodes} training episodes in the grid "
+        f"world (range {setting.training_range_m:g} m, P(E) = {setting.blind_rate:g}, budget "
         f"{setting.budget_m:g} m) and {setting.episodes} evaluation episodes in physics each, the same "
         f"for all methods; {setting.boxes} unmapped box in each; CP-SAT plans for {CP_SAT_S:g} s. Means "
         "over seeds with 95 % bootstrap intervals; the published figure in brackets."

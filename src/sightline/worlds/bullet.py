@@ -36,6 +36,7 @@ TRUE_POSITIVE_RATE = 0.846  # the paper's detector
 SENSOR = Sensor(range_m=2.5, detection_rate=TRUE_POSITIVE_RATE, false_alarm_rate=0.01)
 GLANCE_TICKS = 4  # periods of control from one picture to the next while driving
 SWEEP_RAD = (0.0, 0.9, 0.0, -0.9)  # where the head looks while driving, in turns
+REACH_M = GRASP_M - 0.1  # to stop within so much of a sighting: it and the stop have errors
 SAME_M = 0.4  # detections so near to each other are of the same thing
 CLOSE_LOOKS = 3  # places from which a sighting is checked
 BESIDE_M = 1.2  # these are at most so much farther from it than a robot can come
@@ -212,9 +213,10 @@ class BulletWorld:
         return self.site.least_way_m(self.truth.start, self.lying(thing)[0])
 
     def in_grasp(self, thing: str) -> bool:
-        """Whether the robot is within grasp range of the navigable point nearest to the object."""
-        nearest = self.site.free.nearest(self.lying(thing)[0])
-        return float(np.hypot(*(nearest - np.array(self.robot.pose[:2])))) <= GRASP_M
+        """Whether the robot is within grasp range of an object, or of the nearest navigable point."""
+        lying, here = self.lying(thing)[0], self.robot.pose
+        nearest = self.site.free.nearest(lying)
+        return min(_gap(here, as_position(lying)), _gap(here, as_position(nearest))) <= GRASP_M
 
     def is_at(self, thing: str, position: Position) -> bool:
         """Whether a position is where an object lies, give or take 0.4 m."""
@@ -256,7 +258,7 @@ class BulletWorld:
         """
         self._known(thing)
         before, views = self.truth.driven_m, [self.position]
-        near = self.site.within_reach(_inside(self.site, self.position), sighting, GRASP_M)
+        near = self.site.within_reach(_inside(self.site, self.position), sighting, REACH_M)
         goals, arrived, genuine = [near], False, False
         while goals and not genuine:
             ended = self._drive(goals.pop(), lambda: False, [])
