@@ -1,5 +1,10 @@
 """A scene in the PyBullet physics engine: bodies, time steps, rays and pictures."""
 
+import ctypes
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from math import cos, inf, sin, tan
@@ -39,14 +44,32 @@ class Picture(NamedTuple):
 
 def bullet() -> Any:
     """The PyBullet module; a clear error where it is not installed."""
+    if "pybullet" in sys.modules:
+        return sys.modules["pybullet"]
     try:
-        return import_module("pybullet")
+        with _silenced():
+            return import_module("pybullet")
     except ModuleNotFoundError:
         raise WorldError(
             "The physics world needs PyBullet, which is not installed; pip install "
             "'sightline[physics]' brings it for Python 3.11, for newer ones pip install pybullet "
             "builds it with a C++ compiler."
         ) from None
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Let nothing reach standard output: PyBullet greets when it is loaded, by C's own buffer."""
+    sys.stdout.flush()
+    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    try:
+        yield
+    finally:
+        ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)
 
 
 @dataclass(eq=False)
