@@ -153,8 +153,8 @@ processor time of a control step.""",
     ),
     "physics": Section(
         "Physics: parts and whole searches",
-        """Wall time on one core, a seed from which no other result is reported. A search drives, looks and
-checks what it sees, with one unmapped box, a budget of 40 m and a plan by the true chances.""",
+        """Wall time on one core, a seed from which no other result is reported. A search drives, looks
+and checks what it sees, with one unmapped box, a budget of 40 m and a plan by the true chances.""",
         physics.physics,
     ),
     "startup": Section("Starting up", "", rounds(startup.startup)),

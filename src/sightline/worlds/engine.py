@@ -1,6 +1,5 @@
 """A scene in the PyBullet physics engine: bodies, time steps, rays and pictures."""
 
-import ctypes
 import os
 import sys
 from collections.abc import Iterator
@@ -59,15 +58,14 @@ def bullet() -> Any:
 
 @contextmanager
 def _silenced() -> Iterator[None]:
-    """Let nothing reach standard output: PyBullet greets when it is loaded, by C's own buffer."""
-    sys.stdout.flush()
-    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
+    """Let nothing reach standard error: PyBullet greets there when it is loaded, past Python's own."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
     try:
         yield
     finally:
-        ctypes.CDLL(None).fflush(None)
-        os.dup2(kept, 1)
+        os.dup2(kept, 2)
         os.close(kept)
         os.close(nowhere)
 
