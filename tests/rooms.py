@@ -9,7 +9,7 @@ from sightline.places import Places, Surface
 OBJECTS = ("bottle", "can", "cup", "bowl", "chips-bag")
 
 
-def box(left, bottom, right, top):
+def rectangle(left, bottom, right, top):
     return np.array([(left, bottom), (right, bottom), (right, top), (left, top)], float)
 
 
@@ -28,11 +28,11 @@ def two_rooms() -> sl.Scenario:
     surfaces = {
         one.name: one
         for one in (
-            Surface("table", "DiningTable", box(1.6, 1.2, 2.5, 1.9), 0.75, support="legs"),
-            Surface("counter", "CounterTop", box(0.0, 0.8, 0.5, 2.4), 0.9),
-            Surface("shelf", "Shelf", box(2.4, 0.0, 3.4, 0.3), 1.8),
-            Surface("side table", "SideTable", box(5.6, 1.4, 6.4, 2.0), 0.6, support="legs"),
-            Surface("stool", "Stool", box(4.4, 0.1, 4.7, 0.4), 0.45),
+            Surface("table", "DiningTable", rectangle(1.6, 1.2, 2.5, 1.9), 0.75, support="legs"),
+            Surface("counter", "CounterTop", rectangle(0.0, 0.8, 0.5, 2.4), 0.9),
+            Surface("shelf", "Shelf", rectangle(2.4, 0.0, 3.4, 0.3), 1.8),
+            Surface("side table", "SideTable", rectangle(5.6, 1.4, 6.4, 2.0), 0.6, support="legs"),
+            Surface("stool", "Stool", rectangle(4.4, 0.1, 4.7, 0.4), 0.45),
         )
     }
     where = {
