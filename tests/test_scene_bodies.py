@@ -141,12 +141,12 @@ def test_legs_stand_inside_and_under_their_top(name):
 def test_things_lie_on_a_board_that_some_free_place_sees(name):
     """From the height of the camera, for every surface of the distribution: nothing is in between."""
     home = scene(name)
-    stand, rng = home.home.map.free_space(0.25).points(0.2), np.random.default_rng(0)
+    stand, rng = home.home.map.free_space(0.25).points(0.3), np.random.default_rng(0)
     for surface in holding(home.home):
         assert home.rest_m[surface] < EYE_M
-        x, y = home.home.places.surfaces[surface].sample(rng=rng)
+        x, y, _ = home.rest("", home.home.places.surfaces[surface].sample(rng=rng), 0.08)
         at = np.array([x, y, home.rest_m[surface] + 0.06])
-        near = stand[np.argsort(np.hypot(*(stand - at[:2]).T))[:25]]
+        near = stand[np.hypot(*(stand - at[:2]).T) < 2.5]
         share = np.linspace(0, 1, 60)[:, None]
         rays = [np.append(spot, EYE_M) * (1 - share) + at * share for spot in near]
         assert any(not inside(home, ray).any() for ray in rays), surface
