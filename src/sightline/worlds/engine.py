@@ -224,9 +224,10 @@ class Engine:
         )  # fmt: skip
         rgb = np.asarray(rgba, dtype=np.uint8).reshape(height, width, 4)[:, :, :3]
         buffer = np.asarray(depth, dtype=np.float32).reshape(height, width)
+        shown = np.asarray(bodies, dtype=np.int32).reshape(height, width)
         metres = FAR_M * NEAR_M / (FAR_M - (FAR_M - NEAR_M) * buffer)
-        metres[buffer >= 1.0] = inf
-        return Picture(rgb, metres, np.asarray(bodies, dtype=np.int32).reshape(height, width))
+        metres[shown < 0] = inf
+        return Picture(rgb, metres, shown)
 
     def _build(self) -> None:
         """The floor, every prism as a solid body, and all of one colour as one body to be seen."""
