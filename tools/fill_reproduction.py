@@ -56,7 +56,9 @@ def fill(path: Path, name: str, text: str) -> None:
 def main() -> None:
     """Fill the pages from the run folder that is named."""
     if (physical := Path(sys.argv[1]) / "real.md").exists():
-        fill(ROOT / "docs" / "reproduction.md", "real", physical.read_text(encoding="utf-8").strip())
+        fill(
+            ROOT / "docs" / "reproduction.md", "real", physical.read_text(encoding="utf-8").strip()
+        )
         return
     run = Run.load(sys.argv[1])
     if not run.is_complete:

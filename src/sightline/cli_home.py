@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from sightline.learn.protocol import Learner
+    from sightline.places import Scenario
     from sightline.plan.problem import Planner
     from sightline.records import Episode
     from sightline.search import Searcher
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sightline.visibility import Sensor
 
 RADIUS_M = 0.25
+PHYSICAL = "bullet"  # what a memory says of a robot that has a body
 MAX_FINDS = 1_000_000  # lines of a list
 
 
@@ -99,12 +101,13 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text
 
 
 class Place(NamedTuple):
-    """Which home a command is about, as its words say."""
+    """Which home a command is about, as its words say; ``physical`` if its robot has a body."""
 
     home: str | None
     memory: Path | None
     radius_m: float | None = None
     unknown_205: bool = False
+    physical: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,26 +160,49 @@ def open_household(
 ) -> Household:
     """Load a home, and open its memory if there is one; begin one if it may be."""
     from sightline.places import SHIPPED, Scenario
-    from sightline.site import Site
 
     name, radius, unknown = place.home, place.radius_m, place.unknown_205
+    physical = place.physical
     if place.memory and (place.memory.exists() or name is None or not begin):
         about = _remembered(place.memory)
         name = about["home"] if name is None else name
         radius = float(about["robot_radius_m"]) if radius is None else radius
         unknown = unknown or bool(about["unknown_205"])
+        physical = about.get("world") == PHYSICAL
+        if place.physical and not physical:
+            raise StoreError(
+                f"{place.memory} is the memory of a robot without a body, which can stand elsewhere; "
+                "for the physical world begin another."
+            )
     assert name is not None  # a memory knows its home
-    radius = RADIUS_M if radius is None else radius
     with _told():
         home = Scenario.load(name, unknown_205=unknown)
-    site = Site.of(home, sensor=sensor, robot_radius_m=radius)
+    site = _site(home, sensor, radius, physical)
     if place.memory is None:
         return Household(site, None)
     where = name if name in SHIPPED else str(Path(name).expanduser().absolute())
-    facts = {"home": where, "robot_radius_m": radius, "unknown_205": unknown}
+    facts: dict[str, Any] = {
+        "home": where, "robot_radius_m": site.free.robot_radius_m, "unknown_205": unknown,
+    }  # fmt: skip
+    if physical:
+        facts["world"] = PHYSICAL
     from sightline.store import Experience
 
     return Household(site, Experience.open(place.memory, site=site.name, about=facts))
+
+
+def _site(
+    home: "Scenario", sensor: "Sensor | None", radius_m: float | None, physical: bool
+) -> "Site":
+    """The home as a robot of some radius meets it, in the physical world or as a point with room."""
+    if physical:
+        from sightline.worlds.bullet import ROBOT_RADIUS_M, physical_site
+
+        wide = ROBOT_RADIUS_M if radius_m is None else radius_m
+        return physical_site(home, sensor=sensor, robot_radius_m=wide)
+    from sightline.site import Site
+
+    return Site.of(home, sensor=sensor, robot_radius_m=RADIUS_M if radius_m is None else radius_m)
 
 
 def _remembered(path: Path) -> dict[str, Any]:

@@ -1,12 +1,11 @@
 """The commands that search: plan a tour, tell where something lies, search in a simulated world."""
 
 import json
-import sys
 from collections.abc import Iterable
-from enum import StrEnum
+from contextlib import closing
 from math import inf, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -34,20 +33,36 @@ from sightline.cli_home import (
     told,
     words_of,
 )
+from sightline.cli_worlds import (
+    Blocked,
+    Boxes,
+    FalseAlarms,
+    SearchRadius,
+    SearchRate,
+    Setting,
+    Stage,
+    Tell,
+    Video,
+    WhileDriving,
+    WorldName,
+    WorldOption,
+    make_film,
+    telling,
+)
 from sightline.errors import SightlineError
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from sightline.cli_home import Household
+    from sightline.film import Film
     from sightline.itinerary import Plan
     from sightline.records import Episode
+    from sightline.search import Searcher
+    from sightline.worlds.bullet import BulletWorld
     from sightline.worlds.grid import GridWorld
 
 NEGATIVE_NUMBERS = {"ignore_unknown_options": True}  # -1.5 is a coordinate, not an option
-
-
-class WorldName(StrEnum):
-    """The simulated worlds by name."""
-
-    GRID = "grid"
 
 
 def plan_command(
@@ -187,7 +202,7 @@ def search_command(
     thing: Thing = None,
     *,
     seed: Seed = 0,
-    world: Annotated[WorldName, typer.Option(help="The simulated world.")] = WorldName.GRID,
+    world: WorldOption = WorldName.GRID,
     episodes: Annotated[int, typer.Option(min=1, help="How many searches, one after another.")] = 1,
     start: Annotated[
         tuple[float, float] | None,
@@ -202,17 +217,14 @@ def search_command(
     planner: PlannerOption = None,
     time_limit: TimeLimit = 10.0,
     points: Points = 100,
-    radius: Radius = None,
+    radius: SearchRadius = None,
     sensor_range: Range = 2.5,
     sensor: SensorOption = SensorKind.LINE_OF_SIGHT,
-    detection_rate: Rate = 1.0,
-    false_alarm_rate: Annotated[
-        float, typer.Option("--false-alarms", help="Chance that a look sees what is not there.")
-    ] = 0.0,
-    blocked: Annotated[float, typer.Option(help="Chance that a leg is blocked halfway.")] = 0.0,
-    while_driving: Annotated[
-        bool, typer.Option("--while-driving", help="See things on the way, too.")
-    ] = False,
+    detection_rate: SearchRate = None,
+    false_alarm_rate: FalseAlarms = None,
+    blocked: Blocked = 0.0,
+    boxes: Boxes = 0,
+    while_driving: WhileDriving = False,
     budget: Annotated[
         float | None, typer.Option(help="Metres after which to give up.", show_default="none")
     ] = None,
@@ -222,21 +234,22 @@ def search_command(
         typer.Option(help="Where to draw the last search.", show_default="out/HOME_THING.png"),
     ] = None,
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")] = False,
+    video: Video = None,
     as_json: AsJson = False,
 ) -> None:
     """Search in a simulated world, stage by stage, and draw it."""
     import numpy as np
 
-    from sightline.worlds.grid import GridWorld, Troubles
-
+    asked = Setting(
+        world, sensor, sensor_range, detection_rate, false_alarm_rate, blocked, while_driving, boxes,
+        radius, video,
+    )  # fmt: skip
+    asked.check()
     name, thing = words_of(home, thing, memory)
     household = open_household(
-        Place(name, memory, radius, unknown_205),
-        sensor=sensor_of(sensor, sensor_range, detection_rate, false_alarm_rate),
-        begin=True,
+        Place(name, memory, radius, unknown_205, asked.physical), sensor=asked.sensor, begin=True
     )
     of_world, of_method = np.random.default_rng(seed).spawn(2)
-    troubles = Troubles(blocked_rate=blocked, sees_while_driving=while_driving)
     searcher = household.searcher(
         [thing],
         points=points,
@@ -245,26 +258,57 @@ def search_command(
         time_limit_s=time_limit,
         rng=of_method,
     )
-    grid = GridWorld(household.site, rng=of_world, troubles=troubles)
     budget_m = _budget(budget)
     if at is not None:
         told(household.site, thing, at, None)  # refuses what is not on the map
-    searches = []
-    for _ in _progress(episodes):
-        grid.reset(start=start, positions=None if at is None else {thing: at})
-        least_m = grid.least_way_m(thing)
-        episode = searcher.search(thing, world=grid, rng=of_method, budget_m=budget_m)
-        searches.append(_searched(episode, grid, least_m))
-        if household.memory is not None:
-            household.memory.append(episode)
+    wanted = _Wanted(thing, start, at, budget_m, episodes)
+    with closing(Stage(household.site, asked, rng=of_world)) as stage, telling() as tell:
+        searches, episode, film = _searches(household, searcher, stage, wanted, of_method, tell)
+        lying = stage.world.lying(thing)
+        if video is not None and film is not None:
+            make_film(film, video, tell)
     facts: dict[str, Any] = {"home": household.site.home.name, "thing": thing, "searches": searches}
     if not no_picture:
         from sightline import plot
 
         path = picture or Path("out") / f"{household.site.home.name}_{thing}.png"
-        ax = plot.draw_episode(household.site, episode, truth=grid.lying(thing))
+        ax = plot.draw_episode(household.site, episode, truth=lying)
         facts["picture"] = str(plot.save(ax, path))
+    if video is not None:
+        facts["video"] = str(video)
     _print(facts, _search_lines(facts), as_json)
+
+
+class _Wanted(NamedTuple):
+    """What to search for, how often, and what is told of each episode."""
+
+    thing: str
+    start: tuple[float, float] | None
+    at: tuple[float, float] | None
+    budget_m: float
+    episodes: int
+
+
+def _searches(
+    household: "Household",
+    searcher: "Searcher",
+    stage: Stage,
+    wanted: _Wanted,
+    rng: "np.random.Generator",
+    tell: Tell,
+) -> tuple[list[dict[str, Any]], "Episode", "Film | None"]:
+    """One search after another, each remembered: what is said of them, the last one, and its film."""
+    out, thing = [], wanted.thing
+    for number in range(1, wanted.episodes + 1):
+        world = stage.reset(wanted.start, None if wanted.at is None else {thing: wanted.at})
+        least_m = world.least_way_m(thing)
+        tell(f"search {number} of {wanted.episodes}")
+        recorder = stage.recorder(tell, f"search {number} of {wanted.episodes}")
+        episode = searcher.search(thing, world=recorder or world, rng=rng, budget_m=wanted.budget_m)
+        out.append(_searched(episode, world, least_m) | stage.facts())
+        if household.memory is not None:
+            household.memory.append(episode)
+    return out, episode, None if recorder is None else recorder.film(episode)
 
 
 def _budget(metres: float | None) -> float:
@@ -275,17 +319,9 @@ def _budget(metres: float | None) -> float:
     return metres
 
 
-def _progress(count: int) -> Iterable[int]:
-    """Count searches, with a bar where somebody watches."""
-    if count == 1 or not sys.stderr.isatty():
-        return range(count)
-    from rich.console import Console
-    from rich.progress import track
-
-    return track(range(count), "searching", console=Console(stderr=True), transient=True)
-
-
-def _searched(episode: "Episode", world: "GridWorld", least_m: float) -> dict[str, Any]:
+def _searched(
+    episode: "Episode", world: "GridWorld | BulletWorld", least_m: float
+) -> dict[str, Any]:
     """A search as plain values, lengths in metres."""
     from sightline.itinerary import chances
     from sightline.metrics import spl
@@ -320,7 +356,7 @@ def _search_lines(facts: dict[str, Any]) -> list[str]:
         out += _looks(searches[0])
     else:
         out += _episodes(searches)
-    return out + ([f"picture {facts['picture']}"] if "picture" in facts else [])
+    return out + [f"{name} {facts[name]}" for name in ("picture", "video") if name in facts]
 
 
 def _looks(search: dict[str, Any]) -> list[str]:
@@ -334,11 +370,16 @@ def _looks(search: dict[str, Any]) -> list[str]:
     least = "seen from nowhere" if search["least_m"] is None else f"{search['least_m']:.1f} m"
     lies = " and ".join(f"({x:g}, {y:g})" for x, y in search["lies"])
     words = search["outcome"].replace("_", " ")
-    return [
-        *out,
+    out.append(
         f"{words} after {search['driven_m']:.1f} m; it lay at {lies}; "
-        f"shortest way to see it: {least}; SPL {search['spl']:.2f}",
-    ]
+        f"shortest way to see it: {least}; SPL {search['spl']:.2f}"
+    )
+    if "seconds" in search:
+        out.append(
+            f"{search['driven_in_all_m']:.1f} m and {search['seconds']:.0f} s in all, "
+            f"{search['collisions']} collisions"
+        )
+    return out
 
 
 def _episodes(searches: list[dict[str, Any]]) -> list[str]:

@@ -50,3 +50,7 @@ class DetectError(SightlineError):
 
 class WorldError(SightlineError):
     """A simulated world that cannot be built or used as asked."""
+
+
+class FilmError(SightlineError):
+    """A film that cannot be made or written as asked."""

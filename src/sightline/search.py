@@ -150,16 +150,10 @@ class Searcher:
         belief, before = trip.belief, [visit.position for visit in trip.visits[:-1]]
         if belief.mass is None or not before:
             return belief
-        missed = np.ones(len(belief.mass))
-        views = self.site.sees(np.array(before))
-        np.multiply.at(missed, views.indices, 1 - self.site.sensor.detection_rate)
-        left = belief.mass * missed
-        total = left.sum() + belief.absent
-        share = 1 / total if total > 0 else 0.0
-        mass = left * share
+        mass, absent = ruled_out(self.site, belief.mass, before, absent=belief.absent)
         rate = self.site.sensor.detection_rate
         mean = np.clip(rate * (self.site.sees(self.points) @ mass), 0, 1)
-        return Belief(mean, belief.width, belief.weight, mass, belief.absent * share)
+        return Belief(mean, belief.width, belief.weight, mass, absent)
 
 
 @dataclass
@@ -254,6 +248,24 @@ class Trip:
 
     def _is_old(self, sighting: Position | None) -> bool:
         return sighting is None or any(_gap(sighting, old) <= SAME_M for old in self.false_alarms)
+
+
+def ruled_out(
+    site: Site, mass: ArrayLike, looks: ArrayLike, *, absent: float = 0.0
+) -> tuple[NDArray[np.float64], float]:
+    """Mass (cells,) and chance of absence after looks from points (n, 2) that did not see the object.
+
+    By Bayes' rule: each look multiplies the mass of the cells in its view by the chance to miss the
+    object there, and what is left is brought to a sum of 1 (to 0, should nothing be left).
+    """
+    missed = np.ones(len(site.cells))
+    at = as_points(looks).reshape(-1, 2)
+    if len(at):
+        np.multiply.at(missed, site.sees(at).indices, 1 - site.sensor.detection_rate)
+    left = np.asarray(mass, dtype=np.float64) * missed
+    total = left.sum() + absent
+    share = 1 / total if total > 0 else 0.0
+    return left * share, absent * share
 
 
 def spread(site: Site, count: int) -> Points:

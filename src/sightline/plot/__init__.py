@@ -4,6 +4,7 @@ Every ``draw_*`` takes data, draws on ``ax`` (or on a new figure) and returns th
 where there are several; nothing is shown and no global state is touched.
 """
 
+from sightline.plot.film import Pictures, draw_strip
 from sightline.plot.home import (
     INK,
     POINT,
@@ -32,6 +33,7 @@ from sightline.plot.search import draw_episode, draw_mass, draw_plan
 __all__ = [
     "INK",
     "POINT",
+    "Pictures",
     "draw_augmentation",
     "draw_beliefs",
     "draw_coverage",
@@ -49,6 +51,7 @@ __all__ = [
     "draw_plan",
     "draw_points",
     "draw_regret",
+    "draw_strip",
     "draw_survey",
     "draw_times",
     "new_axes",

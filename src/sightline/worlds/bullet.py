@@ -184,7 +184,7 @@ class BulletWorld:
         self._dismissed: list[tuple[str, Position]] = []
         self._names = tuple(self._engine.things)
         self._last = self.robot.pose
-        self._glances = 0
+        self._glances = self._unseen = 0
         self.truth = Truth(as_position(at))
 
     def close(self) -> None:
@@ -261,7 +261,7 @@ class BulletWorld:
         near = self.site.within_reach(_inside(self.site, self.position), sighting, REACH_M)
         goals, arrived, genuine = [near], False, False
         while goals and not genuine:
-            ended = self._drive(goals.pop(), lambda: False, [])
+            ended = self._drive(goals.pop(), self._unwatched, [])
             if ended.status is DriveStatus.BLOCKED:
                 break
             arrived = True
@@ -272,7 +272,7 @@ class BulletWorld:
                 goals = self._beside(sighting, views)
                 genuine = shown and not goals
         if genuine and len(views) > 2:
-            arrived = self._drive(near, lambda: False, []).status is DriveStatus.ARRIVED
+            arrived = self._drive(near, self._unwatched, []).status is DriveStatus.ARRIVED
         if not genuine:
             self._dismissed.append((thing, sighting))
         status = DriveStatus.ARRIVED if arrived else DriveStatus.BLOCKED
@@ -313,15 +313,9 @@ class BulletWorld:
 
     def _detections(self, thing: str) -> list[tuple[float, Position]]:
         """Score and position of each detection of a thing in a new picture, those dismissed left out."""
-        picture = self._engine.picture(self.robot.camera(self.robot.pose))
-        segments = np.full(picture.bodies.shape, -1, np.int32)
+        frame = self._frame()
         for number, name in enumerate(self._names):
-            segments[picture.bodies == self._engine.things[name]] = number
-            self.truth.in_view[name] += int((segments == number).sum()) >= IN_VIEW_PX
-        frame = Frame(
-            picture.rgb, picture.depth_m, self.robot.camera(self._nav.pose), segments, self._names,
-            self.time_s,
-        )  # fmt: skip
+            self.truth.in_view[name] += np.count_nonzero(frame.segments == number) >= IN_VIEW_PX
         found = self._spy.detect(frame)
         if self.on_moment is not None:
             self.on_moment(self._moment(frame, found))
@@ -332,6 +326,24 @@ class BulletWorld:
         ]
         self.truth.sighted[thing] += any(self.is_at(thing, position) for _, position in seen)
         return [one for one in seen if not self._is_dismissed(thing, one[1])]
+
+    def _frame(self) -> Frame:
+        """What the camera shows now, from where the robot takes itself to be."""
+        picture = self._engine.picture(self.robot.camera(self.robot.pose))
+        segments = np.full(picture.bodies.shape, -1, np.int32)
+        for number, name in enumerate(self._names):
+            segments[picture.bodies == self._engine.things[name]] = number
+        return Frame(
+            picture.rgb, picture.depth_m, self.robot.camera(self._nav.pose), segments, self._names,
+            self.time_s,
+        )  # fmt: skip
+
+    def _unwatched(self) -> bool:
+        """Never stop a drive; while nobody looks out for anything, show pictures all the same."""
+        self._unseen += 1
+        if self.on_moment is not None and self._unseen % GLANCE_TICKS == 0:
+            self.on_moment(self._moment(self._frame(), ()))
+        return False
 
     def _moment(self, frame: Frame, found: tuple[Detection, ...]) -> Moment:
         nav = self._nav
