@@ -5,29 +5,29 @@ model-predictive control, sees through its camera and a detector. The truth is k
 measurement.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil, inf, pi
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sightline.detect import Detection, Detector, Frame, SimulatedDetector
 from sightline.errors import UnknownObjectError, WorldError
-from sightline.maps import Points, as_point
+from sightline.maps import Points
 from sightline.places import Scenario
 from sightline.records import Position, as_position
 from sightline.site import Site
 from sightline.visibility import Sensor
 from sightline.worlds.engine import Engine
 from sightline.worlds.grid import GRASP_M
-from sightline.worlds.localise import ParticleFilter, Pose
+from sightline.worlds.localise import NoisyTruth, ParticleFilter, Pose
 from sightline.worlds.navigator import Chart, Ended, Localiser, Navigator, free_floor
 from sightline.worlds.protocol import Drive, DriveStatus
 from sightline.worlds.robot import RADIUS_M, Build, Robot
 from sightline.worlds.scenes import Scene
+from sightline.worlds.stage import Truth, put_boxes, put_things
 from sightline.worlds.things import thing as shape_of
 
 ROBOT_RADIUS_M = 0.35  # of the free space: the body's 0.25 m, and room for errors of control
@@ -42,10 +42,6 @@ CLOSE_LOOKS = 3  # places from which a sighting is checked
 BESIDE_M = 1.2  # these are at most so much farther from it than a robot can come
 APART_M = 1.1  # between these, so that the detector errs anew
 IN_VIEW_PX = 20  # so many pixels of a thing make it count as having been in view
-BOX_M, BOX_HEIGHT_M = 0.4, 0.6
-BOX_GAP_M = 1.0  # boxes keep so far from the robot's start
-CROWD_M = 0.2  # things are not set down nearer to each other
-TRIES = 50
 
 Localisation = Literal["particles", "noisy truth"]
 
@@ -65,55 +61,13 @@ class Moment:
     driven_m: float
 
 
-@dataclass
-class Truth:
-    """What really happened in an episode, for measurement.
-
-    ``in_view`` counts the pictures that show at least 20 pixels of a thing, ``sighted`` those in which it
-    was also detected under its name where it lies; ``collisions`` the periods of control that ended in
-    touch with anything but the floor, ``blocked`` the drives that did not arrive, ``error_m`` are the
-    errors of the estimated position at the end of each period.
-    """
-
-    start: Position
-    driven_m: float = 0.0
-    collisions: int = 0
-    blocked: int = 0
-    error_m: list[float] = field(default_factory=list)
-    in_view: Counter[str] = field(default_factory=Counter)
-    sighted: Counter[str] = field(default_factory=Counter)
-
-
-class NoisyTruth:
-    """A localiser that is told the true pose with white noise: the plain option."""
-
-    def __init__(self, robot: Robot, *, rng: np.random.Generator, noise_m: float = 0.02) -> None:
-        self._robot, self._rng, self._noise_m = robot, rng, noise_m
-        self.scanned(np.empty((0, 2)))
-
-    @property
-    def pose(self) -> Pose:
-        """Where the robot takes itself to be."""
-        return self._pose
-
-    def moved(self, forward_m: float, turn_rad: float) -> None:
-        """Measure anew."""
-        self.scanned(np.empty((0, 2)))
-
-    def scanned(self, hits: Points) -> None:
-        """Measure anew."""
-        x, y, yaw = self._robot.pose
-        noise = self._noise_m * self._rng.standard_normal(3)
-        self._pose = float(x + noise[0]), float(y + noise[1]), float(yaw + noise[2])
-
-
 class BulletWorld:
     """A furnished home in physics, its movable objects, and the robot of ``robot.urdf``.
 
     ``home`` is a scenario or a ``Site`` (whose free space must leave the robot's body 5 cm to spare).
     ``reset`` draws the next episode: where each object lies, the start, and ``boxes`` that stand in the
-    free space and on no map. Without a ``detector`` it is a ``SimulatedDetector`` with the paper's true
-    positive rate. ``on_moment`` is shown every picture that the camera takes.
+    free space and on no map. Without a ``detector`` it is a ``SimulatedDetector`` with the rate of the
+    paper; one of these is reset for each episode. ``on_moment`` is shown every picture taken.
     """
 
     def __init__(
@@ -151,7 +105,11 @@ class BulletWorld:
         )
         self._things = {name: shape_of(name) for name in self.site.home.objects}
         self._streams = rng.spawn(2)
-        self._detector = detector
+        self._detector = detector or SimulatedDetector(
+            rng=self._streams[1],
+            sizes={name: one.outline_m for name, one in self._things.items()},
+            true_positive_rate=TRUE_POSITIVE_RATE,
+        )
         self.reset()
 
     def reset(
@@ -163,24 +121,24 @@ class BulletWorld:
         boxes: ArrayLike | None = None,
     ) -> None:
         """Begin an episode: a start, objects and boxes at positions; what is not given is drawn."""
+        for name in positions or {}:
+            self._known(name)
         (household,), (sensing,) = (stream.spawn(1) for stream in self._streams)
         drawn = household.integers(len(self.site.standing)), household.uniform(-pi, pi)
         at = self.site.standing[drawn[0]] if start is None else self.site.free.require(start)
         pose = (*as_position(at), float(drawn[1] if yaw is None else yaw))
         self.close()
         self._engine = Engine(self._scene)
-        self._put_things({**(positions or {})}, household)
-        self._put_boxes(boxes, at, household)
+        put_things(self._engine, self._scene, self._things, positions or {}, rng=household)
+        put_boxes(self._engine, self.site, at, self.boxes, boxes, rng=household)
         body, localising, detecting = sensing.spawn(3)
         self.robot = Robot(self._engine, pose, rng=body, build=self._build)
         self._nav = Navigator(
             self.robot, self._chart, self.site.free, self._localiser(pose, localising),
             on_tick=self._ticked,
         )  # fmt: skip
-        self._spy = self._detector or SimulatedDetector(
-            rng=detecting, sizes={name: one.outline_m for name, one in self._things.items()},
-            true_positive_rate=TRUE_POSITIVE_RATE,
-        )  # fmt: skip
+        if isinstance(self._detector, SimulatedDetector):
+            self._detector.reset(rng=detecting)
         self._dismissed: list[tuple[str, Position]] = []
         self._names = tuple(self._engine.things)
         self._last = self.robot.pose
@@ -231,7 +189,7 @@ class BulletWorld:
             self._glances += 1
             if self._glances % GLANCE_TICKS:
                 return False
-            sighting = self._glance(thing)
+            sighting = _surest(self._detections(thing))
             self._sweep()
             if sighting is not None:
                 seen.append(sighting)
@@ -308,15 +266,13 @@ class BulletWorld:
         self._nav.look_to(self._nav.bearing(sighting))
         return any(_gap(position, sighting) <= SAME_M for _, position in self._detections(thing))
 
-    def _glance(self, thing: str) -> Position | None:
-        return _surest(self._detections(thing))
-
     def _detections(self, thing: str) -> list[tuple[float, Position]]:
         """Score and position of each detection of a thing in a new picture, those dismissed left out."""
         frame = self._frame()
         for number, name in enumerate(self._names):
-            self.truth.in_view[name] += np.count_nonzero(frame.segments == number) >= IN_VIEW_PX
-        found = self._spy.detect(frame)
+            shown = np.count_nonzero(frame.segments == number)
+            self.truth.in_view[name] += int(shown >= IN_VIEW_PX)
+        found = self._detector.detect(frame)
         if self.on_moment is not None:
             self.on_moment(self._moment(frame, found))
         seen = [
@@ -369,38 +325,8 @@ class BulletWorld:
 
     def _localiser(self, pose: Pose, rng: np.random.Generator) -> Localiser:
         if self._localisation == "noisy truth":
-            return NoisyTruth(self.robot, rng=rng)
+            return NoisyTruth(lambda: self.robot.pose, rng=rng)
         return ParticleFilter(self._chart.lidar, pose, rng=rng)
-
-    def _put_things(self, given: dict[str, ArrayLike], rng: np.random.Generator) -> None:
-        """Set down every object, first those whose position is given, none on top of another."""
-        for name in given:
-            self._known(name)
-        taken: list[Position] = []
-        streams = dict(zip(self._things, rng.spawn(len(self._things)), strict=True))
-        for name in sorted(self._things, key=lambda name: name not in given):
-            shape, stream = self._things[name], streams[name]
-            for _ in range(TRIES):
-                at = (
-                    as_point(given[name])
-                    if name in given
-                    else self.site.home.sample_position(name, rng=stream)
-                )
-                spot = self._scene.rest(name, at, shape.radius_m)
-                if name in given or all(_gap(spot[:2], other) > CROWD_M for other in taken):
-                    break
-            taken.append(spot[:2])
-            self._engine.put(shape, spot, stream.uniform(-pi, pi))
-        self._engine.settle()
-
-    def _put_boxes(
-        self, given: ArrayLike | None, start: NDArray[np.float64], rng: np.random.Generator
-    ) -> None:
-        standing = self.site.standing
-        away = standing[np.hypot(*(standing - start).T) >= BOX_GAP_M]
-        drawn = away[rng.integers(len(away), size=self.boxes)] if len(away) else np.empty((0, 2))
-        for centre in drawn if given is None else np.asarray(given, dtype=float).reshape(-1, 2):
-            self._engine.add_box(centre, BOX_M, BOX_HEIGHT_M)
 
     def _known(self, thing: str) -> None:
         if thing not in self._things:

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
 from math import cos, inf, sin, tan
@@ -43,10 +43,8 @@ class Picture(NamedTuple):
 
 def bullet() -> Any:
     """The PyBullet module; a clear error where it is not installed."""
-    if "pybullet" in sys.modules:
-        return sys.modules["pybullet"]
     try:
-        with _silenced():
+        with nullcontext() if "pybullet" in sys.modules else _silenced():
             return import_module("pybullet")
     except ModuleNotFoundError:
         raise WorldError(
