@@ -38,9 +38,10 @@ GLANCE_TICKS = 4  # periods of control from one picture to the next while drivin
 SWEEP_RAD = (0.0, 0.9, 0.0, -0.9)  # where the head looks while driving, in turns
 REACH_M = GRASP_M - 0.1  # to stop within so much of a sighting: it and the stop have errors
 SAME_M = 0.4  # detections so near to each other are of the same thing
+SPOTS, SPOT_GAP_M = 3, 0.6  # goals to try when driving up to a sighting, and how far apart
 CLOSE_LOOKS = 3  # places from which a sighting is checked
-BESIDE_M = 1.2  # these are at most so much farther from it than a robot can come
-APART_M = 1.1  # between these, so that the detector errs anew
+BESIDE_M = 2.0  # within so much of it
+APART_M = 1.5  # between these places, so that the detector errs anew
 IN_VIEW_PX = 20  # so many pixels of a thing make it count as having been in view
 
 Localisation = Literal["particles", "noisy truth"]
@@ -209,32 +210,47 @@ class BulletWorld:
         return _surest(seen)
 
     def check(self, thing: str, sighting: Position) -> tuple[Drive, bool]:
-        """Drive within grasp range of a sighting; look closely from there and, if in doubt, from beside.
-
-        A detector that erred at one place is likely to err there again. So only a look from well apart
-        from where the sighting was made can confirm it.
-        """
+        """Drive within grasp range of a sighting, look closely, and say whether the object lies there."""
         self._known(thing)
-        before, views = self.truth.driven_m, [self.position]
-        near = self.site.within_reach(_inside(self.site, self.position), sighting, REACH_M)
-        goals, arrived, genuine = [near], False, False
-        while goals and not genuine:
-            ended = self._drive(goals.pop(), self._unwatched, [])
-            if ended.status is DriveStatus.BLOCKED:
-                break
-            arrived = True
-            shown = self._confirms(thing, sighting)
-            genuine = shown and _gap(self.position, views[0]) >= APART_M
-            views.append(self.position)
-            if not genuine and len(views) <= CLOSE_LOOKS:
-                goals = self._beside(sighting, views)
-                genuine = shown and not goals
-        if genuine and len(views) > 2:
-            arrived = self._drive(near, self._unwatched, []).status is DriveStatus.ARRIVED
+        before, sighted_from = self.truth.driven_m, self.position
+        arrived = self._come_near(sighting)
+        genuine = arrived and self._is_convinced(thing, sighting, sighted_from)
         if not genuine:
             self._dismissed.append((thing, sighting))
+        elif _gap(self.position, sighting) > GRASP_M:
+            arrived = self._come_near(sighting)
         status = DriveStatus.ARRIVED if arrived else DriveStatus.BLOCKED
         return Drive(status, self.truth.driven_m - before, self.position), genuine and arrived
+
+    def _come_near(self, sighting: Position) -> bool:
+        """Drive within grasp range of a sighting; to another spot if the way to the first is blocked."""
+        goal: Position | None = self.site.within_reach(self._inside(), sighting, REACH_M)
+        tried: list[Position] = []
+        while goal is not None and len(tried) < SPOTS:
+            if self._drive(goal, self._unwatched, []).status is DriveStatus.ARRIVED:
+                return True
+            tried.append(goal)
+            goal = self._spot(sighting, REACH_M, tried, SPOT_GAP_M)
+        return False
+
+    def _is_convinced(self, thing: str, sighting: Position, sighted_from: Position) -> bool:
+        """Whether close looks show the object: from here and, while in doubt, from places beside.
+
+        A detector that erred at one place is likely to err there again. So a look counts that is taken
+        well apart from where the sighting was made; any look where there is no such place.
+        """
+        views = [sighted_from]
+        for _ in range(CLOSE_LOOKS):
+            shown = self._confirms(thing, sighting)
+            if shown and _gap(self.position, sighted_from) >= APART_M:
+                return True
+            views.append(self.position)
+            beside = self._spot(sighting, BESIDE_M, views, APART_M)
+            if beside is None:
+                return shown
+            if self._drive(beside, self._unwatched, []).status is not DriveStatus.ARRIVED:
+                return shown
+        return False
 
     def _drive(self, goal: Position, watch: Callable[[], bool], seen: list[Position]) -> Drive:
         before = self.truth.driven_m
@@ -249,17 +265,31 @@ class BulletWorld:
         driven = self.truth.driven_m - before
         return Drive(status, driven, self.position, seen[-1] if seen else None)
 
-    def _beside(self, sighting: Position, views: list[Position]) -> list[Position]:
-        """The nearest point from which to see a sighting anew, well apart from earlier views; or none."""
+    def _spot(
+        self, at: Position, within_m: float, apart_from: list[Position], gap_m: float
+    ) -> Position | None:
+        """The nearest point by way within so much of a position, with gaps to all others; or none.
+
+        Where no point is within so much, those up to so much farther than the nearest of all count.
+        """
         standing = self.site.standing
-        gaps = np.hypot(*(standing - np.asarray(sighting)).T)
-        fresh = gaps <= gaps.min() + BESIDE_M
-        for view in views:
-            fresh &= np.hypot(*(standing - np.asarray(view)).T) >= APART_M
-        if not fresh.any():
-            return []
-        away = self.site.ways.away(_inside(self.site, self.position), standing[fresh])
-        return [as_position(standing[fresh][away.argmin()])]
+        gaps = np.hypot(*(standing - np.asarray(at)).T)
+        fit = gaps <= max(within_m, gaps.min() + within_m / 2)
+        for other in apart_from:
+            fit &= np.hypot(*(standing - np.asarray(other)).T) >= gap_m
+        if not fit.any():
+            return None
+        away = self.site.ways.away(self._inside(), standing[fit])
+        return as_position(standing[fit][away.argmin()])
+
+    def _inside(self) -> Position:
+        """Where the robot is, or the nearest navigable point."""
+        free = self.site.free
+        return (
+            self.position
+            if free.contains(self.position)
+            else as_position(free.nearest(self.position))
+        )
 
     def _confirms(self, thing: str, sighting: Position) -> bool:
         """Whether a look straight at a sighting shows the object there."""
@@ -342,10 +372,6 @@ def physical_site(
     """A home for the robot of the physical world: its camera as a sensor, room for its body."""
     free = free_floor(home.map, Scene.of(home).floor_plan(), robot_radius_m)
     return Site(home, free, sensor or SENSOR, home.target_cells())
-
-
-def _inside(site: Site, here: Position) -> Position:
-    return here if site.free.contains(here) else as_position(site.free.nearest(here))
 
 
 def _surest(found: list[tuple[float, Position]]) -> Position | None:
