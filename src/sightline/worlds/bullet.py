@@ -7,7 +7,7 @@ measurement.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import ceil, inf, pi
+from math import ceil, inf, isfinite, pi
 from typing import Literal, get_args
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sightline.detect import Detection, Detector, Frame, SimulatedDetector
 from sightline.errors import UnknownObjectError, WorldError
-from sightline.maps import Points, as_point
+from sightline.maps import Points, as_point, as_points
 from sightline.places import Scenario
 from sightline.records import Position, as_position
 from sightline.site import Site
@@ -153,6 +153,8 @@ class BulletWorld:
         boxes: ArrayLike | None = None,
     ) -> None:
         """Begin an episode: a start, objects and boxes at positions; what is not given is drawn."""
+        if yaw is not None and not isfinite(yaw):
+            raise ValueError(f"yaw must be finite, not {yaw}.")
         (household,), (sensing,) = (stream.spawn(1) for stream in self._streams)
         drawn = household.integers(len(self.site.standing)), household.uniform(-pi, pi)
         at = self.site.standing[drawn[0]] if start is None else self.site.free.require(start)
@@ -371,7 +373,7 @@ class BulletWorld:
         standing = self.site.standing
         away = standing[np.hypot(*(standing - start).T) >= BOX_GAP_M]
         drawn = away[rng.integers(len(away), size=self.boxes)] if len(away) else np.empty((0, 2))
-        for centre in drawn if given is None else np.asarray(given, dtype=float).reshape(-1, 2):
+        for centre in drawn if given is None else as_points(given).reshape(-1, 2):
             self._engine.add_box(centre, BOX_M, BOX_HEIGHT_M)
 
     def _known(self, thing: str) -> None:
