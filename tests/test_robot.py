@@ -142,10 +142,10 @@ def test_each_step_of_odometry_has_the_stated_noise_and_no_bias(place: Place):
 
 def test_wheels_are_off_by_the_stated_share_for_a_whole_episode(place: Place):
     build = Build(slip=0.0)
-    sizes = np.array([tale(place, build, seed, 3) for seed in range(40)])  # seeds, periods, wheels
+    sizes = np.array([tale(place, build, seed, 3) for seed in range(16)])  # seeds, periods, wheels
     assert np.ptp(sizes, axis=1).max() < 1e-6
-    assert sizes[:, 0].std() == pytest.approx(0.01, rel=0.3)
-    assert abs(sizes[:, 0].mean() - 1) < 4 * 0.01 / 80**0.5
+    assert sizes[:, 0].std() == pytest.approx(0.01, rel=0.4)
+    assert abs(sizes[:, 0].mean() - 1) < 4 * 0.01 / 32**0.5
 
 
 def test_the_head_turns_the_short_way_and_holds(place: Place):

@@ -7,7 +7,7 @@ measurement.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import ceil, inf, pi
+from math import ceil, inf, isfinite, pi
 from typing import Literal, get_args
 
 import numpy as np
@@ -124,6 +124,8 @@ class BulletWorld:
         """Begin an episode: a start, objects and boxes at positions; what is not given is drawn."""
         for name in positions or {}:
             self._known(name)
+        if yaw is not None and not isfinite(yaw):
+            raise ValueError(f"yaw must be finite, not {yaw}.")
         (household,), (sensing,) = (stream.spawn(1) for stream in self._streams)
         drawn = household.integers(len(self.site.standing)), household.uniform(-pi, pi)
         at = self.site.standing[drawn[0]] if start is None else self.site.free.require(start)

@@ -103,7 +103,7 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """End the simulation; more calls do nothing."""
+        """End the simulation, if it has not ended yet."""
         if self._client >= 0:
             self._p.disconnect(physicsClientId=self._client)
             self._client = -1
@@ -114,6 +114,8 @@ class Engine:
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Call a function of PyBullet in this simulation."""
+        if self._client < 0:
+            raise WorldError("The simulation is closed; a world's reset begins a new one.")
         return getattr(self._p, name)(*args, physicsClientId=self._client, **kwargs)
 
     @property
