@@ -13,6 +13,9 @@ from PIL import Image
 import sightline as sl
 from grids import ascii_map
 from sightline.cli_home import LearnerName
+from tiny import EAST as TINY_EAST
+from tiny import START as TINY_START
+from tiny import write_tiny
 
 # two rooms; nothing is named in them
 BARE = "\n".join(
@@ -402,3 +405,95 @@ print("heavy:", sorted(heavy))
     assert done.stderr == ""
     assert done.stdout.count("Usage: sightline") == 3
     assert done.stdout.endswith("heavy: []\n")
+
+
+PHYSICS = ["--world", "bullet", "--points", 5, "--start", *TINY_START]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--world", "bullet", "--radius", "0.2"], ["--radius", "at least 0.3", "not 0.2"]),
+        (["--world", "bullet", "--radius", "nan"], ["--radius", "not nan"]),
+        (["--world", "bullet", "--sensor", "disc"], ["--sensor disc", "lines of sight"]),
+        (["--world", "bullet", "--blocked", "0.5"], ["--blocked", "--boxes"]),
+        (["--world", "bullet", "--video", "a.avi"], [".mp4 or .gif", "a.avi"]),
+        (["--video", "a.mp4"], ["--video", "--world bullet"]),
+        (["--boxes", "3"], ["--boxes", "--world bullet"]),
+    ],
+)
+def test_what_a_world_cannot_do_is_refused_before_anything_begins(run, words, said) -> None:
+    fails_in_one_line(run("search", "kitchen1", "cup", *words, "--memory", "home.db"), *said)
+    assert not list(Path().iterdir())
+
+
+def test_without_pybullet_the_physical_world_is_refused(run, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "pybullet", None)
+    words = ["search", "kitchen1", "cup", "--world", "bullet", "--memory", "home.db"]
+    fails_in_one_line(run(*words), "PyBullet", "sightline[physics]")
+    assert not Path("home.db").exists()
+
+
+def test_a_search_in_physics_is_told_filmed_and_remembered(run, told) -> None:
+    """The memory then serves plans, and searches in the grid world."""
+    pytest.importorskip("pybullet")
+    words = [write_tiny(), "cup", *PHYSICS, "--at", *TINY_EAST, "--memory", "home.db"]
+    facts = told("search", *words, "--video", "films/cup.gif", "--learner", "oracle")
+    (search,) = facts["searches"]
+    assert search["outcome"] == "found"
+    assert search["lies"] == [pytest.approx(TINY_EAST, abs=0.1)]
+    assert search["taken_to_lie"] == pytest.approx(TINY_EAST, abs=0.3)
+    assert search["driven_in_all_m"] >= search["driven_m"] > 0
+    assert search["seconds"] > 1
+    assert search["collisions"] == 0
+    assert facts["video"] == "films/cup.gif"
+    assert Path(facts["picture"]).exists()
+    with Image.open("films/cup.gif") as film:
+        assert film.n_frames > 10
+        width, height = film.size
+    assert width > 600
+    assert width % 2 == height % 2 == 0
+    with sl.Experience.open("home.db") as memory:
+        assert len(memory) == 1
+        assert memory.about["world"] == "bullet"
+        assert memory.about["robot_radius_m"] == 0.35
+    plan = told("plan", "cup", "--start", *TINY_START, "--memory", "home.db", "--points", 5)
+    assert plan["episodes"] == 1
+    told("search", "cup", "--memory", "home.db", "--points", 5, "--no-picture")
+
+
+def test_a_search_in_physics_as_text(run) -> None:
+    pytest.importorskip("pybullet")
+    words = ["--detection-rate", 0.9, "--false-alarms", 0, "--budget", 0.5, "--boxes", 1]
+    code, out, err = run(
+        "search", write_tiny(), "cup", *PHYSICS, "--at", *TINY_EAST, *words, "--no-picture"
+    )
+    assert (code, err) == (0, "")
+    assert out.startswith("cup in tiny\n")
+    assert "out of budget after" in out
+    assert out.splitlines()[-1].endswith(" s in all, 0 collisions")
+    assert not Path("out").exists()
+
+
+def test_the_memory_of_a_point_is_not_that_of_a_body(run, told) -> None:
+    told("teach", "cup", *TINY_EAST, "--memory", "home.db", "--home", write_tiny())
+    pytest.importorskip("pybullet")
+    refused = run("search", "tiny", "cup", *PHYSICS, "--memory", "home.db")
+    fails_in_one_line(refused, "home.db", "begin another")
+
+
+def test_pybullet_is_loaded_without_its_greeting() -> None:
+    pytest.importorskip("pybullet")
+    command = [
+        sys.executable,
+        "-m",
+        "sightline",
+        "search",
+        write_tiny(),
+        "pony",
+        "--world",
+        "bullet",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "sightline: tiny knows no object 'pony'; valid are cup, bowl.\n"

@@ -35,7 +35,7 @@ $ .venv/bin/python examples/01_map_and_points.py
 ```
 
 Pictures go to `out/`. What is printed below comes from these programs, and a test compares it. The one on
-[Gymnasium](gym.md) needs the extra `gym`.
+[Gymnasium](gym.md) needs the extra `gym`, the one on the [physical world](physics.md) needs `physics`.
 """
 
 

@@ -21,6 +21,7 @@ from sightline.places import SPACING_M
 from sightline.plot.home import INK, POINT, REACH, draw_home, draw_points, squares
 from sightline.plot.learn import bare_floor
 from sightline.plot.search import TRUTH, WARMTH
+from sightline.records import Outcome
 from sightline.worlds.robot import RADIUS_M
 
 DPI = 100
@@ -82,7 +83,7 @@ class Pictures(Sequence[Picture]):
         self._canvas.restore_region(self._still)  # type: ignore[no-untyped-call]
         drawn = np.asarray(self._canvas.buffer_rgba())[:, :, :3]  # type: ignore[no-untyped-call]
         onto = self._canvas.get_renderer()  # type: ignore[no-untyped-call]
-        self._moving.put_picture(shot, drawn)
+        self._moving.put_picture(self._moving.in_view(shot, ended), drawn)
         for artist in self._moving.of(shot, self._shown[at], ended):
             artist.draw(onto)
         return drawn[: drawn.shape[0] // 2 * 2, : drawn.shape[1] // 2 * 2].copy()
@@ -123,6 +124,9 @@ class _Moving:
 
     def __init__(self, figure: Figure, ax: Axes, view: Axes, film: Film) -> None:
         self._figure, self._ax, self._view, self._film = figure, ax, view, film
+        found, thing = film.episode.outcome is Outcome.FOUND, film.episode.query.thing
+        had = [shot for shot in film.shots if any(one.thing == thing for one in shot.detections)]
+        self._proof = had[-1] if found and had else None
         self._trail_at = np.array([shot.pose[:2] for shot in film.shots]).reshape(-1, 2)
         self._hits = _line(ax, "o", ms=1.8, color=LIDAR, alpha=0.7, mew=0)
         self._wedge = Wedge((0, 0), film.site.sensor.range_m, 0, 1, fc=REACH, ec=REACH, alpha=0.17)
@@ -165,10 +169,15 @@ class _Moving:
         self._say(shot, ended)
         stops = len(self._film.stops) if ended else shot.stops
         _move(self._dots, self._film.stops[:stops])
+        self._wedge.set_visible(self.in_view(shot, ended) is shot)
         yield from (self._hits, self._wedge, self._way, self._trail, self._dots)
         yield from (*self._numbers[:stops], self._goal, self._sighting, self._truth, self._body)
         yield from (self._heading, self._said, self._count)
-        yield from self._boxes(shot)
+        yield from self._boxes(self.in_view(shot, ended))
+
+    def in_view(self, shot: Shot, ended: bool) -> Shot:
+        """The shot whose picture is shown: at the end of a success the last that had the object."""
+        return self._proof if ended and self._proof is not None else shot
 
     def put_picture(self, shot: Shot, sheet: Picture) -> None:
         """Set what the camera saw into the sheet (height, width, 3), pixel by pixel, which is quick."""
@@ -191,6 +200,8 @@ class _Moving:
     def _say(self, shot: Shot, ended: bool) -> None:
         episode, site = self._film.episode, self._film.site
         doing = str(episode.outcome).replace("_", " ") if ended else shot.doing
+        if self.in_view(shot, ended) is not shot:
+            doing += ", here as it was last seen"
         self._said.set_text(f"{episode.query.thing} in {site.home.name}: {doing}")
         self._count.set_text(
             f"{shot.time_s:.0f} s, {shot.driven_m:.1f} m driven   ({SPEED:g} x speed)"
