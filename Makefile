@@ -54,7 +54,7 @@ lock: .venv/dev.done ## choose new versions for requirements/*.txt
 	$(BIN)/python -m pip install --quiet uv
 	$(LOCK) --upgrade -o requirements/run.txt
 	$(LOCK) --upgrade --extra gym --extra onnx --extra physics --extra test --extra lint --extra docs -c requirements/run.txt -o requirements/dev.txt
-	$(LOCK) --upgrade --extra bench -c requirements/run.txt -o requirements/bench.txt
+	$(LOCK) --upgrade --extra bench --extra physics -c requirements/run.txt -o requirements/bench.txt
 
 scenarios: .venv/run.done ## draw the shipped kitchens again
 	$(BIN)/python tools/draw_kitchens.py

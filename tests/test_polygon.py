@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.polygon import area_in_square, crosses_itself, holds, signed_area
+from sightline.polygon import (
+    area_in_square,
+    crosses_itself,
+    holds,
+    is_convex,
+    signed_area,
+    triangles,
+)
 
 SQUARE = np.array([(0.0, 0.0), (2.0, 0.0), (2.0, 2.0), (0.0, 2.0)])
 L_SHAPE = np.array([(0.0, 0.0), (3.0, 0.0), (3.0, 1.0), (1.0, 1.0), (1.0, 3.0), (0.0, 3.0)])
@@ -154,3 +161,92 @@ def test_polygons_that_meet_themselves_are_found_from_any_first_corner(polygon):
     array = np.array(polygon, float)
     for first in range(len(array)):
         assert crosses_itself(np.roll(array, first, axis=0))
+
+
+def turned(polygon: np.ndarray, angle: float) -> np.ndarray:
+    cos, sin = math.cos(angle), math.sin(angle)
+    return polygon @ np.array([(cos, -sin), (sin, cos)])
+
+
+def check_tiling(polygon: np.ndarray, rng: np.random.Generator) -> None:
+    """Triangles counter-clockwise, inside, without overlap and without gaps."""
+    tiling = triangles(polygon)
+    assert len(tiling) <= len(polygon) - 2
+    areas = np.array([signed_area(polygon[corners]) for corners in tiling])
+    assert (areas > 0).all()
+    assert areas.sum() == pytest.approx(abs(signed_area(polygon)))
+    points = rng.uniform(polygon.min(axis=0), polygon.max(axis=0), (200, 2))
+    covers = np.sum([holds(polygon[corners], points) for corners in tiling], axis=0)
+    np.testing.assert_array_equal(covers, holds(polygon, points))
+
+
+@given(stars(), st.booleans(), st.integers(0, 2**32 - 1))
+def test_triangles_tile_a_polygon(polygon, clockwise, seed):
+    check_tiling(polygon[::-1] if clockwise else polygon, np.random.default_rng(seed))
+
+
+COMB = np.array(
+    [
+        (0, 0),
+        (9, 0),
+        (9, 4),
+        (8, 4),
+        (7, 1),
+        (6, 4),
+        (5, 4),
+        (4, 1),
+        (3, 4),
+        (2, 4),
+        (1, 1),
+        (0, 4),
+    ],
+    float,
+)
+SPIRAL = np.array(
+    [
+        *[(0, 0), (6, 0), (6, 6), (1, 6), (1, 2), (4, 2), (4, 4)],
+        *[(3, 4), (3, 3), (2, 3), (2, 5), (5, 5), (5, 1), (0, 1)],
+    ],
+    float,
+)
+MIDDLES = np.array([(0, 0), (1, 0), (2, 0), (2, 1), (2, 2), (1, 2), (0, 2), (0, 1)], float)
+
+
+@pytest.mark.parametrize("polygon", [SQUARE, L_SHAPE, U_SHAPE, COMB, SPIRAL, MIDDLES])
+@pytest.mark.parametrize("angle", [0.0, 0.7])
+def test_triangles_tile_odd_shapes_from_any_first_corner(polygon, angle):
+    for first in range(len(polygon)):
+        check_tiling(np.roll(turned(polygon, angle), first, axis=0), np.random.default_rng(first))
+
+
+@given(st.sampled_from([MIDDLES, L_SHAPE, U_SHAPE]), st.integers(0, 700), st.integers(0, 20))
+def test_rounding_leaves_no_slivers_where_sides_have_corners_halfway(polygon, percent, first):
+    halfway = np.stack([polygon, (polygon + np.roll(polygon, -1, axis=0)) / 2], axis=1)
+    askew = turned(np.roll(halfway.reshape(-1, 2), first, axis=0), percent / 100)
+    assert min(signed_area(askew[corners]) for corners in triangles(askew)) > 0.1
+    check_tiling(askew, np.random.default_rng(first))
+    assert is_convex(askew) == is_convex(polygon)
+
+
+def test_a_corner_in_a_straight_line_is_in_no_triangle_alone():
+    assert len(triangles(MIDDLES)) == 2
+    spike = np.array([(0, 0), (4, 0), (4, 1), (2, 1), (1, 1), (0, 1)], float)
+    assert len(triangles(spike)) == 2
+
+
+@given(stars())
+def test_convex_is_what_every_middle_of_two_corners_says(polygon):
+    middles = (polygon[:, None] + polygon[None, :]).reshape(-1, 2) / 2
+    outside = ~holds(polygon * (1 + 1e-9), middles)  # the polygon is seen whole from (0, 0)
+    if is_convex(polygon):
+        assert not outside.any()
+    assert is_convex(polygon) == is_convex(polygon[::-1])
+
+
+@pytest.mark.parametrize(
+    ("polygon", "convex"),
+    [(SQUARE, True), (MIDDLES, True), (L_SHAPE, False), (U_SHAPE, False), (COMB, False)],
+)
+def test_which_shapes_are_convex(polygon, convex):
+    for first in range(len(polygon)):
+        assert is_convex(np.roll(polygon, first, axis=0)) is convex

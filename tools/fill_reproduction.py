@@ -1,7 +1,8 @@
 """Put the tables of a finished reproduction into docs/reproduction.md, and its headline into the README.
 
-sightline reproduce tables --out out/reproduce
+sightline reproduce tables real --out out/reproduce
 python tools/fill_reproduction.py out/reproduce/tables
+python tools/fill_reproduction.py out/reproduce/real
 """
 
 import re
@@ -53,7 +54,12 @@ def fill(path: Path, name: str, text: str) -> None:
 
 
 def main() -> None:
-    """Fill both pages from the run folder that is named."""
+    """Fill the pages from the run folder that is named."""
+    if (physical := Path(sys.argv[1]) / "real.md").exists():
+        fill(
+            ROOT / "docs" / "reproduction.md", "real", physical.read_text(encoding="utf-8").strip()
+        )
+        return
     run = Run.load(sys.argv[1])
     if not run.is_complete:
         raise SystemExit(f"{sys.argv[1]} is not finished: it has {len(run.cells)} cells.")

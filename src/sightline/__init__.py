@@ -4,7 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sightline.detect.camera import Camera
+    from sightline.detect.onnx import OnnxDetector
+    from sightline.detect.protocol import Detection, Frame
+    from sightline.detect.simulated import SimulatedDetector
     from sightline.errors import (
+        DetectError,
         LearnError,
         MapError,
         MapWarning,
@@ -15,6 +20,7 @@ if TYPE_CHECKING:
         StudyError,
         UnknownObjectError,
         UnreachableError,
+        WorldError,
     )
     from sightline.itinerary import Plan, Stop
     from sightline.learn.baselines import Frequency, LastSeen, RandomOrder, Uniform
@@ -41,6 +47,7 @@ if TYPE_CHECKING:
         informative_points,
     )
     from sightline.visibility import Sensor, opaque_cells, sights_on_the_way, visible
+    from sightline.worlds.bullet import BulletWorld
     from sightline.worlds.grid import GridWorld, Troubles
 
 __version__ = "0.1.0"
@@ -48,10 +55,15 @@ __version__ = "0.1.0"
 # name -> module; loaded when first used, so that `sightline --help` stays quick
 _HOMES = {
     "Belief": "records",
+    "BulletWorld": "worlds.bullet",
+    "Camera": "detect.camera",
     "Coverage": "plan.coverage",
     "CpSat": "plan.cpsat",
+    "DetectError": "errors",
+    "Detection": "detect.protocol",
     "Episode": "records",
     "Experience": "store",
+    "Frame": "detect.protocol",
     "FreeSpace": "maps",
     "Frequency": "learn.baselines",
     "GenLin": "learn.genlin",
@@ -63,6 +75,7 @@ _HOMES = {
     "MapWarning": "errors",
     "Neural": "learn.neural",
     "OccupancyMap": "maps",
+    "OnnxDetector": "detect.onnx",
     "Oracle": "learn.oracle",
     "Outcome": "records",
     "PlaceBelief": "learn.places",
@@ -78,6 +91,7 @@ _HOMES = {
     "Searcher": "search",
     "Sensor": "visibility",
     "SightlineError": "errors",
+    "SimulatedDetector": "detect.simulated",
     "Site": "site",
     "Stop": "itinerary",
     "StoreError": "errors",
@@ -90,6 +104,7 @@ _HOMES = {
     "UnreachableError": "errors",
     "Visit": "records",
     "Wmlp": "plan.wmlp",
+    "WorldError": "errors",
     "epsilon_cover": "vantage",
     "expected_cost": "plan.coverage",
     "expected_spl": "plan.coverage",
@@ -104,10 +119,15 @@ _HOMES = {
 }
 __all__ = [
     "Belief",
+    "BulletWorld",
+    "Camera",
     "Coverage",
     "CpSat",
+    "DetectError",
+    "Detection",
     "Episode",
     "Experience",
+    "Frame",
     "FreeSpace",
     "Frequency",
     "GenLin",
@@ -119,6 +139,7 @@ __all__ = [
     "MapWarning",
     "Neural",
     "OccupancyMap",
+    "OnnxDetector",
     "Oracle",
     "Outcome",
     "PlaceBelief",
@@ -134,6 +155,7 @@ __all__ = [
     "Searcher",
     "Sensor",
     "SightlineError",
+    "SimulatedDetector",
     "Site",
     "Stop",
     "StoreError",
@@ -146,6 +168,7 @@ __all__ = [
     "UnreachableError",
     "Visit",
     "Wmlp",
+    "WorldError",
     "epsilon_cover",
     "expected_cost",
     "expected_spl",

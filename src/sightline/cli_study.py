@@ -19,6 +19,7 @@ class Part(StrEnum):
     TABLES = "tables"
     FIGURES = "figures"
     REGRET = "regret"
+    REAL = "real"
 
 
 def study_command(
@@ -48,7 +49,7 @@ def reproduce_command(
         bool, typer.Option("--full", help="CP-SAT with its 30 s everywhere: takes weeks.")
     ] = False,
 ) -> None:
-    """Reproduce the paper: Tables 1 and 2 with our columns beside them, its figures, its regret."""
+    """Reproduce the paper: its tables with our columns beside them, figures, regret, real kitchen."""
     folder = out or Path("out/reproduce")
     for part in parts or [Part.TABLES, Part.FIGURES]:
         with progress_bar(part) as progress:
@@ -76,6 +77,13 @@ def _regret(folder: Path, jobs: int, seeds: int, full: bool, progress: "Progress
 
     regret.run(folder / "regret", seeds=seeds, jobs=jobs, progress=progress)
     typer.echo(f"The curves and their page are in {folder / 'regret'}.")
+
+
+def _real(folder: Path, jobs: int, seeds: int, full: bool, progress: "Progress") -> None:
+    from sightline.reproduce import real
+
+    real.run(folder / "real", seeds=seeds, jobs=jobs, progress=progress)
+    typer.echo((folder / "real" / "real.md").read_text(encoding="utf-8"))
 
 
 def report_command(
@@ -108,7 +116,7 @@ def demo_command(
 
 
 Progress = Callable[[int, int, str], None]
-_STEPS = {Part.TABLES: _tables, Part.FIGURES: _figures, Part.REGRET: _regret}
+_STEPS = {Part.TABLES: _tables, Part.FIGURES: _figures, Part.REGRET: _regret, Part.REAL: _real}
 
 
 def _page_of(folder: Path) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+STRAIGHT = 1e-9  # sine of an angle that is taken for rounding
+
 Polygon = NDArray[np.float64]  # (n, 2)
 
 
@@ -107,7 +109,15 @@ def is_convex(polygon: Polygon) -> bool:
 def _turn(polygon: Polygon, corners: Sequence[int], i: int) -> float:
     """1 where the way along corners turns left at the i-th, -1 where right, 0 where it goes straight."""
     a, b, c = (polygon[corners[j % len(corners)]] for j in (i - 1, i, i + 1))
-    return _side(a, b, c)
+    return _bend(a, b, c)
+
+
+def _bend(a: Polygon, b: Polygon, p: Polygon) -> float:
+    """The side of the line from a to b on which p lies; 0 where only rounding could tell."""
+    along, away = b - a, p - a
+    across = along[0] * away[1] - along[1] * away[0]
+    least = STRAIGHT * np.hypot(*along) * np.hypot(*away)
+    return 0.0 if abs(across) <= least else float(np.sign(across))
 
 
 def _is_ear(polygon: Polygon, left: list[int], i: int) -> bool:
@@ -116,5 +126,5 @@ def _is_ear(polygon: Polygon, left: list[int], i: int) -> bool:
     a, b, c = polygon[tip]
     others = (polygon[j] for j in left if j not in tip)
     return not any(
-        _side(a, b, p) >= 0 and _side(b, c, p) >= 0 and _side(c, a, p) >= 0 for p in others
+        _bend(a, b, p) >= 0 and _bend(b, c, p) >= 0 and _bend(c, a, p) >= 0 for p in others
     )

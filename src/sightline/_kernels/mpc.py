@@ -111,7 +111,7 @@ def nearest_on_path(path, spacing_m, x, y, low_m, high_m):
     for i in range(first, end):
         dx, dy = path[i + 1, 0] - path[i, 0], path[i + 1, 1] - path[i, 1]
         share = (dx * (x - path[i, 0]) + dy * (y - path[i, 1])) / (dx * dx + dy * dy)
-        share = min(max(share, 0.0), 1.0)
+        share = min(max(share, low_m / spacing_m - i, 0.0), high_m / spacing_m - i, 1.0)
         gap = (path[i, 0] + share * dx - x) ** 2 + (path[i, 1] + share * dy - y) ** 2
         if gap < best:
             best, at = gap, (i + share) * spacing_m

@@ -85,8 +85,8 @@ def lay_course(setting: Setting, protocol: Protocol, seed: int) -> Course:
     return Course(
         training_site,
         site,
-        _draw(site, protocol.training_episodes, protocol.blind_rate, training),
-        _draw(site, protocol.evaluation_episodes, protocol.blind_rate, evaluation),
+        draw_episodes(site, protocol.training_episodes, protocol.blind_rate, training),
+        draw_episodes(site, protocol.evaluation_episodes, protocol.blind_rate, evaluation),
         starts,
     )
 
@@ -279,7 +279,10 @@ def worth(
     )
 
 
-def _draw(site: Site, count: int, blind_rate: float, rng: np.random.Generator) -> tuple[Drawn, ...]:
+def draw_episodes(
+    site: Site, count: int, blind_rate: float, rng: np.random.Generator
+) -> tuple[Drawn, ...]:
+    """Episodes with every object equally often, in random order, and starts uniform over F."""
     things = site.home.objects
     rounds = -(-count // len(things))
     chosen = [number for _ in range(rounds) for number in rng.permutation(len(things)).tolist()]

@@ -6,27 +6,28 @@ measurement.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil, inf, pi
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sightline.detect import Detection, Detector, Frame, SimulatedDetector
 from sightline.errors import UnknownObjectError, WorldError
-from sightline.maps import Points, as_point
+from sightline.maps import Points
 from sightline.places import Scenario
 from sightline.records import Position, as_position
 from sightline.site import Site
 from sightline.visibility import Sensor
 from sightline.worlds.engine import Engine
 from sightline.worlds.grid import GRASP_M
-from sightline.worlds.localise import ParticleFilter, Pose
+from sightline.worlds.localise import NoisyTruth, ParticleFilter, Pose
 from sightline.worlds.navigator import Chart, Ended, Localiser, Navigator, free_floor
 from sightline.worlds.protocol import Drive, DriveStatus
 from sightline.worlds.robot import RADIUS_M, Build, Robot
 from sightline.worlds.scenes import Scene
+from sightline.worlds.stage import Truth, put_boxes, put_things
 from sightline.worlds.things import thing as shape_of
 
 ROBOT_RADIUS_M = 0.35  # of the free space: the body's 0.25 m, and room for errors of control
@@ -35,15 +36,13 @@ TRUE_POSITIVE_RATE = 0.846  # the paper's detector
 SENSOR = Sensor(range_m=2.5, detection_rate=TRUE_POSITIVE_RATE, false_alarm_rate=0.01)
 GLANCE_TICKS = 4  # periods of control from one picture to the next while driving
 SWEEP_RAD = (0.0, 0.9, 0.0, -0.9)  # where the head looks while driving, in turns
+REACH_M = GRASP_M - 0.1  # to stop within so much of a sighting: it and the stop have errors
 SAME_M = 0.4  # detections so near to each other are of the same thing
+SPOTS, SPOT_GAP_M = 3, 0.6  # goals to try when driving up to a sighting, and how far apart
 CLOSE_LOOKS = 3  # places from which a sighting is checked
-BESIDE_M = 1.2  # these are at most so much farther from it than a robot can come
-APART_M = 1.1  # between these, so that the detector errs anew
+BESIDE_M = 2.0  # within so much of it
+APART_M = 1.5  # between these places, so that the detector errs anew
 IN_VIEW_PX = 20  # so many pixels of a thing make it count as having been in view
-BOX_M, BOX_HEIGHT_M = 0.4, 0.6
-BOX_GAP_M = 1.0  # boxes keep so far from the robot's start
-CROWD_M = 0.2  # things are not set down nearer to each other
-TRIES = 50
 
 Localisation = Literal["particles", "noisy truth"]
 
@@ -63,47 +62,13 @@ class Moment:
     driven_m: float
 
 
-@dataclass
-class Truth:
-    """What really happened in an episode, for measurement: ``in_view`` counts pictures by thing."""
-
-    start: Position
-    driven_m: float = 0.0
-    collisions: int = 0
-    error_m: list[float] = field(default_factory=list)
-    in_view: dict[str, int] = field(default_factory=dict)
-
-
-class NoisyTruth:
-    """A localiser that is told the true pose with white noise: the plain option."""
-
-    def __init__(self, robot: Robot, *, rng: np.random.Generator, noise_m: float = 0.02) -> None:
-        self._robot, self._rng, self._noise_m = robot, rng, noise_m
-        self.scanned(np.empty((0, 2)))
-
-    @property
-    def pose(self) -> Pose:
-        """Where the robot takes itself to be."""
-        return self._pose
-
-    def moved(self, forward_m: float, turn_rad: float) -> None:
-        """Measure anew."""
-        self.scanned(np.empty((0, 2)))
-
-    def scanned(self, hits: Points) -> None:
-        """Measure anew."""
-        x, y, yaw = self._robot.pose
-        noise = self._noise_m * self._rng.standard_normal(3)
-        self._pose = float(x + noise[0]), float(y + noise[1]), float(yaw + noise[2])
-
-
 class BulletWorld:
     """A furnished home in physics, its movable objects, and the robot of ``robot.urdf``.
 
     ``home`` is a scenario or a ``Site`` (whose free space must leave the robot's body 5 cm to spare).
     ``reset`` draws the next episode: where each object lies, the start, and ``boxes`` that stand in the
-    free space and on no map. Without a ``detector`` it is a ``SimulatedDetector`` with the paper's true
-    positive rate. ``on_moment`` is shown every picture that the camera takes.
+    free space and on no map. Without a ``detector`` it is a ``SimulatedDetector`` with the rate of the
+    paper; one of these is reset for each episode. ``on_moment`` is shown every picture taken.
     """
 
     def __init__(
@@ -141,7 +106,11 @@ class BulletWorld:
         )
         self._things = {name: shape_of(name) for name in self.site.home.objects}
         self._streams = rng.spawn(2)
-        self._detector = detector
+        self._detector = detector or SimulatedDetector(
+            rng=self._streams[1],
+            sizes={name: one.outline_m for name, one in self._things.items()},
+            true_positive_rate=TRUE_POSITIVE_RATE,
+        )
         self.reset()
 
     def reset(
@@ -153,24 +122,24 @@ class BulletWorld:
         boxes: ArrayLike | None = None,
     ) -> None:
         """Begin an episode: a start, objects and boxes at positions; what is not given is drawn."""
+        for name in positions or {}:
+            self._known(name)
         (household,), (sensing,) = (stream.spawn(1) for stream in self._streams)
         drawn = household.integers(len(self.site.standing)), household.uniform(-pi, pi)
         at = self.site.standing[drawn[0]] if start is None else self.site.free.require(start)
         pose = (*as_position(at), float(drawn[1] if yaw is None else yaw))
         self.close()
         self._engine = Engine(self._scene)
-        self._put_things({**(positions or {})}, household)
-        self._put_boxes(boxes, at, household)
+        put_things(self._engine, self._scene, self._things, positions or {}, rng=household)
+        put_boxes(self._engine, self.site, at, self.boxes, boxes, rng=household)
         body, localising, detecting = sensing.spawn(3)
         self.robot = Robot(self._engine, pose, rng=body, build=self._build)
         self._nav = Navigator(
             self.robot, self._chart, self.site.free, self._localiser(pose, localising),
             on_tick=self._ticked,
         )  # fmt: skip
-        self._spy = self._detector or SimulatedDetector(
-            rng=detecting, sizes={name: one.outline_m for name, one in self._things.items()},
-            true_positive_rate=TRUE_POSITIVE_RATE,
-        )  # fmt: skip
+        if isinstance(self._detector, SimulatedDetector):
+            self._detector.reset(rng=detecting)
         self._dismissed: list[tuple[str, Position]] = []
         self._names = tuple(self._engine.things)
         self._last = self.robot.pose
@@ -203,9 +172,14 @@ class BulletWorld:
         return self.site.least_way_m(self.truth.start, self.lying(thing)[0])
 
     def in_grasp(self, thing: str) -> bool:
-        """Whether the robot is within grasp range of the navigable point nearest to the object."""
-        nearest = self.site.free.nearest(self.lying(thing)[0])
-        return float(np.hypot(*(nearest - np.array(self.robot.pose[:2])))) <= GRASP_M
+        """Whether the robot is within grasp range of an object, or of the nearest navigable point."""
+        lying, here = self.lying(thing)[0], self.robot.pose
+        nearest = self.site.free.nearest(lying)
+        return min(_gap(here, as_position(lying)), _gap(here, as_position(nearest))) <= GRASP_M
+
+    def is_at(self, thing: str, position: Position) -> bool:
+        """Whether a position is where an object lies, give or take 0.4 m."""
+        return _gap(as_position(self.lying(thing)[0]), position) <= SAME_M
 
     def drive_to(self, goal: Position, thing: str) -> Drive:
         """Drive to a goal with an eye open for an object; stop when it is seen."""
@@ -216,7 +190,7 @@ class BulletWorld:
             self._glances += 1
             if self._glances % GLANCE_TICKS:
                 return False
-            sighting = self._glance(thing)
+            sighting = _surest(self._detections(thing))
             self._sweep()
             if sighting is not None:
                 seen.append(sighting)
@@ -236,37 +210,53 @@ class BulletWorld:
         return _surest(seen)
 
     def check(self, thing: str, sighting: Position) -> tuple[Drive, bool]:
-        """Drive within grasp range of a sighting; look closely from there and, if in doubt, from beside.
-
-        A detector that erred at one place is likely to err there again. So only a look from well apart
-        from where the sighting was made can confirm it.
-        """
+        """Drive within grasp range of a sighting, look closely, and say whether the object lies there."""
         self._known(thing)
-        before, views = self.truth.driven_m, [self.position]
-        near = self.site.within_reach(_inside(self.site, self.position), sighting, GRASP_M)
-        goals, arrived, genuine = [near], False, False
-        while goals and not genuine:
-            ended = self._drive(goals.pop(), self._unwatched, [])
-            if ended.status is DriveStatus.BLOCKED:
-                break
-            arrived = True
-            shown = self._confirms(thing, sighting)
-            genuine = shown and _gap(self.position, views[0]) >= APART_M
-            views.append(self.position)
-            if not genuine and len(views) <= CLOSE_LOOKS:
-                goals = self._beside(sighting, views)
-                genuine = shown and not goals
-        if genuine and len(views) > 2:
-            arrived = self._drive(near, self._unwatched, []).status is DriveStatus.ARRIVED
+        before, sighted_from = self.truth.driven_m, self.position
+        arrived = self._come_near(sighting)
+        genuine = arrived and self._is_convinced(thing, sighting, sighted_from)
         if not genuine:
             self._dismissed.append((thing, sighting))
+        elif _gap(self.position, sighting) > GRASP_M:
+            arrived = self._come_near(sighting)
         status = DriveStatus.ARRIVED if arrived else DriveStatus.BLOCKED
         return Drive(status, self.truth.driven_m - before, self.position), genuine and arrived
+
+    def _come_near(self, sighting: Position) -> bool:
+        """Drive within grasp range of a sighting; to another spot if the way to the first is blocked."""
+        goal: Position | None = self.site.within_reach(self._inside(), sighting, REACH_M)
+        tried: list[Position] = []
+        while goal is not None and len(tried) < SPOTS:
+            if self._drive(goal, self._unwatched, []).status is DriveStatus.ARRIVED:
+                return True
+            tried.append(goal)
+            goal = self._spot(sighting, REACH_M, tried, SPOT_GAP_M)
+        return False
+
+    def _is_convinced(self, thing: str, sighting: Position, sighted_from: Position) -> bool:
+        """Whether close looks show the object: from here and, while in doubt, from places beside.
+
+        A detector that erred at one place is likely to err there again. So a look counts that is taken
+        well apart from where the sighting was made; any look where there is no such place.
+        """
+        views = [sighted_from]
+        for _ in range(CLOSE_LOOKS):
+            shown = self._confirms(thing, sighting)
+            if shown and _gap(self.position, sighted_from) >= APART_M:
+                return True
+            views.append(self.position)
+            beside = self._spot(sighting, BESIDE_M, views, APART_M)
+            if beside is None:
+                return shown
+            if self._drive(beside, self._unwatched, []).status is not DriveStatus.ARRIVED:
+                return shown
+        return False
 
     def _drive(self, goal: Position, watch: Callable[[], bool], seen: list[Position]) -> Drive:
         before = self.truth.driven_m
         self.robot.turn_head(0.0)
         ended = self._nav.drive_to(goal, watch=watch)
+        self.truth.blocked += ended is Ended.BLOCKED
         status = {
             Ended.ARRIVED: DriveStatus.ARRIVED,
             Ended.BLOCKED: DriveStatus.BLOCKED,
@@ -275,41 +265,53 @@ class BulletWorld:
         driven = self.truth.driven_m - before
         return Drive(status, driven, self.position, seen[-1] if seen else None)
 
-    def _beside(self, sighting: Position, views: list[Position]) -> list[Position]:
-        """The nearest point from which to see a sighting anew, well apart from earlier views; or none."""
+    def _spot(
+        self, at: Position, within_m: float, apart_from: list[Position], gap_m: float
+    ) -> Position | None:
+        """The nearest point by way within so much of a position, with gaps to all others; or none.
+
+        Where no point is within so much, those up to so much farther than the nearest of all count.
+        """
         standing = self.site.standing
-        gaps = np.hypot(*(standing - np.asarray(sighting)).T)
-        fresh = gaps <= gaps.min() + BESIDE_M
-        for view in views:
-            fresh &= np.hypot(*(standing - np.asarray(view)).T) >= APART_M
-        if not fresh.any():
-            return []
-        away = self.site.ways.away(_inside(self.site, self.position), standing[fresh])
-        return [as_position(standing[fresh][away.argmin()])]
+        gaps = np.hypot(*(standing - np.asarray(at)).T)
+        fit = gaps <= max(within_m, gaps.min() + within_m / 2)
+        for other in apart_from:
+            fit &= np.hypot(*(standing - np.asarray(other)).T) >= gap_m
+        if not fit.any():
+            return None
+        away = self.site.ways.away(self._inside(), standing[fit])
+        return as_position(standing[fit][away.argmin()])
+
+    def _inside(self) -> Position:
+        """Where the robot is, or the nearest navigable point."""
+        free = self.site.free
+        return (
+            self.position
+            if free.contains(self.position)
+            else as_position(free.nearest(self.position))
+        )
 
     def _confirms(self, thing: str, sighting: Position) -> bool:
         """Whether a look straight at a sighting shows the object there."""
         self._nav.look_to(self._nav.bearing(sighting))
         return any(_gap(position, sighting) <= SAME_M for _, position in self._detections(thing))
 
-    def _glance(self, thing: str) -> Position | None:
-        return _surest(self._detections(thing))
-
     def _detections(self, thing: str) -> list[tuple[float, Position]]:
         """Score and position of each detection of a thing in a new picture, those dismissed left out."""
         frame = self._frame()
         for number, name in enumerate(self._names):
-            shown = int(np.count_nonzero(frame.segments == number))
-            self.truth.in_view[name] = self.truth.in_view.get(name, 0) + (shown >= IN_VIEW_PX)
-        found = self._spy.detect(frame)
+            shown = np.count_nonzero(frame.segments == number)
+            self.truth.in_view[name] += int(shown >= IN_VIEW_PX)
+        found = self._detector.detect(frame)
         if self.on_moment is not None:
             self.on_moment(self._moment(frame, found))
-        return [
+        seen = [
             (one.score, (one.position[0], one.position[1]))
             for one in found
             if one.thing == thing and one.position is not None
-            if not self._is_dismissed(thing, (one.position[0], one.position[1]))
         ]
+        self.truth.sighted[thing] += any(self.is_at(thing, position) for _, position in seen)
+        return [one for one in seen if not self._is_dismissed(thing, one[1])]
 
     def _frame(self) -> Frame:
         """What the camera shows now, from where the robot takes itself to be."""
@@ -353,38 +355,8 @@ class BulletWorld:
 
     def _localiser(self, pose: Pose, rng: np.random.Generator) -> Localiser:
         if self._localisation == "noisy truth":
-            return NoisyTruth(self.robot, rng=rng)
+            return NoisyTruth(lambda: self.robot.pose, rng=rng)
         return ParticleFilter(self._chart.lidar, pose, rng=rng)
-
-    def _put_things(self, given: dict[str, ArrayLike], rng: np.random.Generator) -> None:
-        """Set down every object, first those whose position is given, none on top of another."""
-        for name in given:
-            self._known(name)
-        taken: list[Position] = []
-        streams = dict(zip(self._things, rng.spawn(len(self._things)), strict=True))
-        for name in sorted(self._things, key=lambda name: name not in given):
-            shape, stream = self._things[name], streams[name]
-            for _ in range(TRIES):
-                at = (
-                    as_point(given[name])
-                    if name in given
-                    else self.site.home.sample_position(name, rng=stream)
-                )
-                spot = self._scene.rest(name, at, shape.radius_m)
-                if name in given or all(_gap(spot[:2], other) > CROWD_M for other in taken):
-                    break
-            taken.append(spot[:2])
-            self._engine.put(shape, spot, stream.uniform(-pi, pi))
-        self._engine.settle()
-
-    def _put_boxes(
-        self, given: ArrayLike | None, start: NDArray[np.float64], rng: np.random.Generator
-    ) -> None:
-        standing = self.site.standing
-        away = standing[np.hypot(*(standing - start).T) >= BOX_GAP_M]
-        drawn = away[rng.integers(len(away), size=self.boxes)] if len(away) else np.empty((0, 2))
-        for centre in drawn if given is None else np.asarray(given, dtype=float).reshape(-1, 2):
-            self._engine.add_box(centre, BOX_M, BOX_HEIGHT_M)
 
     def _known(self, thing: str) -> None:
         if thing not in self._things:
@@ -400,10 +372,6 @@ def physical_site(
     """A home for the robot of the physical world: its camera as a sensor, room for its body."""
     free = free_floor(home.map, Scene.of(home).floor_plan(), robot_radius_m)
     return Site(home, free, sensor or SENSOR, home.target_cells())
-
-
-def _inside(site: Site, here: Position) -> Position:
-    return here if site.free.contains(here) else as_position(site.free.nearest(here))
 
 
 def _surest(found: list[tuple[float, Position]]) -> Position | None:

@@ -1,5 +1,9 @@
 """A scene in the PyBullet physics engine: bodies, time steps, rays and pictures."""
 
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
 from math import cos, inf, sin, tan
@@ -40,13 +44,28 @@ class Picture(NamedTuple):
 def bullet() -> Any:
     """The PyBullet module; a clear error where it is not installed."""
     try:
-        return import_module("pybullet")
+        with nullcontext() if "pybullet" in sys.modules else _silenced():
+            return import_module("pybullet")
     except ModuleNotFoundError:
         raise WorldError(
             "The physics world needs PyBullet, which is not installed; pip install "
             "'sightline[physics]' brings it for Python 3.11, for newer ones pip install pybullet "
             "builds it with a C++ compiler."
         ) from None
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Let nothing reach standard error: PyBullet greets there when it is loaded, past Python's own."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 @dataclass(eq=False)
@@ -203,9 +222,10 @@ class Engine:
         )  # fmt: skip
         rgb = np.asarray(rgba, dtype=np.uint8).reshape(height, width, 4)[:, :, :3]
         buffer = np.asarray(depth, dtype=np.float32).reshape(height, width)
+        shown = np.asarray(bodies, dtype=np.int32).reshape(height, width)
         metres = FAR_M * NEAR_M / (FAR_M - (FAR_M - NEAR_M) * buffer)
-        metres[buffer >= 1.0] = inf
-        return Picture(rgb, metres, np.asarray(bodies, dtype=np.int32).reshape(height, width))
+        metres[shown < 0] = inf
+        return Picture(rgb, metres, shown)
 
     def _build(self) -> None:
         """The floor, every prism as a solid body, and all of one colour as one body to be seen."""

@@ -4,6 +4,7 @@ The cloud moves by odometry; each lidar scan weighs it by how near its hits are 
 (a likelihood field), and it is drawn anew when few poses carry most of the weight.
 """
 
+from collections.abc import Callable
 from math import atan2, pi
 
 import numpy as np
@@ -93,6 +94,34 @@ class ParticleFilter:
         particles.draw(self._weights, self._rng.random() / count, rows)
         self.poses = self.poses[rows]
         self._weights = np.full(count, 1 / count)
+
+
+class NoisyTruth:
+    """A localiser that is told the true pose with white noise: an option for comparison."""
+
+    def __init__(
+        self, pose: Callable[[], Pose], *, rng: np.random.Generator, noise_m: float = 0.02
+    ) -> None:
+        self._true, self._rng, self._noise_m = pose, rng, noise_m
+        self._measure()
+
+    @property
+    def pose(self) -> Pose:
+        """Where the robot takes itself to be."""
+        return self._pose
+
+    def moved(self, forward_m: float, turn_rad: float) -> None:
+        """Measure anew."""
+        self._measure()
+
+    def scanned(self, hits: Points) -> None:
+        """Measure anew."""
+        self._measure()
+
+    def _measure(self) -> None:
+        x, y, yaw = self._true()
+        noise = self._noise_m * self._rng.standard_normal(3)
+        self._pose = float(x + noise[0]), float(y + noise[1]), float(yaw + noise[2])
 
 
 def in_map(pose: Pose, points: Points) -> Points:

@@ -64,6 +64,16 @@ class Limits:
             if not (isfinite(value) and (value > 0 or (value == 0 and name in may_be_zero))):
                 least = "at least" if name in may_be_zero else "above"
                 raise ValueError(f"{name} must be {least} 0 and finite, not {value}.")
+        for fast, change in (
+            ("speed_m_s", "acceleration_m_s2"),
+            ("turn_rad_s", "turn_acceleration_rad_s2"),
+        ):
+            most = 0.9 * PLANNED * HORIZON_S * getattr(self, change)
+            if getattr(self, fast) > most:
+                raise ValueError(
+                    f"{fast} must be at most {most:g} to be braked in time with {change} "
+                    f"{getattr(self, change)}, not {getattr(self, fast)}."
+                )
 
 
 class Status(StrEnum):
@@ -129,10 +139,17 @@ class Mpc:
         )
         self._path: Array | None = None
         self._pose: Array | None = None
+        self._room = room
         self.set_room(room)
 
     def set_room(self, room: OccupancyMap) -> None:
-        """Use another map from now on: the same floor with what has been seen since."""
+        """Use another map from now on: the same floor, cell by cell, with what has been seen since."""
+        before, after = _frame(self._room), _frame(room)
+        if after != before:
+            raise ValueError(
+                f"The new map must have the shape, resolution and origin {before} of the one before, "
+                f"not {after}."
+            )
         self._room = room
         self._field = signed_clearance_m(room)
         if self._path is not None:
@@ -143,7 +160,6 @@ class Mpc:
         corners = as_points(path)
         if corners.ndim != 2 or len(corners) == 0:
             raise ValueError(f"A path needs shape (n, 2) with n at least 1, not {corners.shape}.")
-        self._goal = corners[-1].copy()
         self._path, self._spacing_m = _sampled(
             self._room.to_grid(corners) * self._room.resolution_m
         )
@@ -161,8 +177,8 @@ class Mpc:
         values = np.array([*pose, speed_m_s, turn_rad_s], dtype=np.float64)
         if values.shape != (5,) or not np.isfinite(values).all():
             raise ValueError(
-                f"A pose (x, y, yaw) and speeds must be finite numbers, not {pose}, {speed_m_s} and "
-                f"{turn_rad_s}."
+                "A pose (x, y, yaw) and speeds must be finite numbers, "
+                f"not {pose}, {speed_m_s} and {turn_rad_s}."
             )
         if self._path is None:
             raise ValueError("There is no path to follow yet; call follow first.")
@@ -352,7 +368,6 @@ class Mpc:
         closed = np.flatnonzero(most < limits.radius_m + TOUCHING * limits.margin_m)
         closed = closed[closed * self._spacing_m > self._progress]
         self._end_m = self._length_m
-        self._waited_s = 0.0
         if len(closed):
             room_for = np.flatnonzero(clear[: closed[0]] >= full)
             self._end_m = self._spacing_m * float(room_for[-1]) if len(room_for) else 0.0
@@ -362,6 +377,11 @@ def signed_clearance_m(room: OccupancyMap) -> Field:
     """Clearance of cells' centres in metres; inside obstacles, how deep, below 0. At most 2 m."""
     depth = np.asarray(clearance(~room.occupied)) * room.resolution_m
     return np.clip(np.where(room.occupied, -depth, room.clearance_m), -FAR_M, FAR_M)
+
+
+def _frame(room: OccupancyMap) -> tuple[object, ...]:
+    """What maps of the same cells share."""
+    return room.shape, room.resolution_m, room.origin
 
 
 def _motion(limits: Limits, period_s: float) -> Motion:

@@ -108,7 +108,7 @@ def free_floor(
 class Navigator:
     """Drives a robot to goals in a free space.
 
-    ``on_tick`` is called after every period of control, with the metres truly driven in it.
+    ``on_tick`` is called after every period of control.
     """
 
     def __init__(

@@ -65,7 +65,7 @@ class Robot:
         self, engine: Engine, pose: Pose, *, rng: np.random.Generator, build: Build | None = None
     ) -> None:
         self.build = build or Build()
-        self._engine, self._rng = engine, rng
+        self.engine, self._rng = engine, rng
         with as_file(files("sightline.worlds").joinpath("robot.urdf")) as urdf:
             self.body = engine.load_robot(urdf, pose)
         self._wheel_sizes = 1 + self.build.wheel_error * rng.standard_normal(2)
@@ -78,8 +78,8 @@ class Robot:
     @property
     def pose(self) -> Pose:
         """Where it truly is."""
-        (x, y, _), turn = self._engine.call("getBasePositionAndOrientation", self.body)
-        offset = self._engine.call("getDynamicsInfo", self.body, -1)[3]
+        (x, y, _), turn = self.engine.call("getBasePositionAndOrientation", self.body)
+        offset = self.engine.call("getDynamicsInfo", self.body, -1)[3]
         yaw = atan2(
             2 * (turn[3] * turn[2] + turn[0] * turn[1]), 1 - 2 * (turn[1] ** 2 + turn[2] ** 2)
         )
@@ -90,7 +90,7 @@ class Robot:
     @property
     def speeds(self) -> tuple[float, float]:
         """Metres and radians per second, from how fast the wheels turn."""
-        left, right = (self._engine.call("getJointState", self.body, j)[1] for j in (LEFT, RIGHT))
+        left, right = (self.engine.call("getJointState", self.body, j)[1] for j in (LEFT, RIGHT))
         return WHEEL_M * (left + right) / 2, WHEEL_M * (right - left) / TRACK_M
 
     def drive(self, speed_m_s: float, turn_rad_s: float) -> None:
@@ -109,7 +109,7 @@ class Robot:
                 before[0] + share * (speed_m_s - before[0]),
                 before[1] + share * (turn_rad_s - before[1]),
             )
-            self._engine.step(seconds / count)
+            self.engine.step(seconds / count)
 
     def odometry(self) -> tuple[float, float]:
         """Metres forward and radians turned since it was last asked, as the wheels tell."""
@@ -132,7 +132,7 @@ class Robot:
         )
         start = np.array([x, y, self.build.lidar_height_m])
         most = self.build.lidar_range_m
-        share = self._engine.rays(
+        share = self.engine.rays(
             np.broadcast_to(start, directions.shape), start + most * directions
         )
         noise = self.build.lidar_noise_m * self._rng.standard_normal(len(share))
@@ -143,15 +143,15 @@ class Robot:
     def turn_head(self, bearing_rad: float) -> None:
         """Have the neck hold a bearing, 0 being straight ahead, from now on."""
         now = self.head_rad
-        self._engine.call(
-            "setJointMotorControl2", self.body, NECK, self._engine.position_control,
+        self.engine.call(
+            "setJointMotorControl2", self.body, NECK, self.engine.position_control,
             targetPosition=now + wrapped(bearing_rad - now), force=NECK_NM, maxVelocity=NECK_RAD_S,
         )  # fmt: skip
 
     @property
     def head_rad(self) -> float:
         """Where the head looks, from straight ahead."""
-        return float(self._engine.call("getJointState", self.body, NECK)[0])
+        return float(self.engine.call("getJointState", self.body, NECK)[0])
 
     def camera(self, pose: Pose) -> Camera:
         """The camera of the head as it now stands, if the robot is at a pose."""
@@ -164,12 +164,10 @@ class Robot:
         )  # fmt: skip
 
     def _wheel_angles(self) -> NDArray[np.float64]:
-        return np.array(
-            [self._engine.call("getJointState", self.body, j)[0] for j in (LEFT, RIGHT)]
-        )
+        return np.array([self.engine.call("getJointState", self.body, j)[0] for j in (LEFT, RIGHT)])
 
     def _motor(self, joint: int, rate: float, force: float) -> None:
-        self._engine.call(
-            "setJointMotorControl2", self.body, joint, self._engine.velocity_control,
+        self.engine.call(
+            "setJointMotorControl2", self.body, joint, self.engine.velocity_control,
             targetVelocity=rate, force=force,
         )  # fmt: skip

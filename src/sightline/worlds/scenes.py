@@ -10,10 +10,11 @@ from functools import cached_property
 from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sightline import polygon as poly
 from sightline.mapfile import FREE, OCCUPIED
-from sightline.maps import Mask, OccupancyMap, Points
+from sightline.maps import Mask, OccupancyMap, Points, grid_cells
 from sightline.places import Scenario, Surface, footprint
 
 EYE_M = 1.2  # height of the camera; what is kept higher lies on the boards of an open shelf
@@ -113,7 +114,7 @@ class Scene:
         touched = np.zeros(out.shape, dtype=bool)
         for prism in self.prisms:
             touched |= footprint(out, prism.polygon)
-            rows, columns = out.cells_at(_along(prism.polygon, out.resolution_m / 4)).T
+            rows, columns = _cells_along(out, prism.polygon).T
             inside = (rows >= 0) & (columns >= 0) & (rows < out.shape[0]) & (columns < out.shape[1])
             touched[rows[inside], columns[inside]] = True
         cells = np.where(touched, OCCUPIED, out.occupancy).astype(np.int8)
@@ -231,29 +232,25 @@ def _inwards(polygon: poly.Polygon, position: Points, gap_m: float) -> Points:
     ends = np.roll(polygon, -1, axis=0)
     for _ in range(8):
         for a, b in zip(polygon, ends, strict=True):
-            along = (b - a) / np.hypot(*(b - a))
-            reach = float((at - a) @ along)
-            if -gap_m < reach < np.hypot(*(b - a)) + gap_m:
-                inside = float((at - a) @ np.array([-along[1], along[0]]))
-                if -gap_m <= inside < gap_m:
-                    room = _room(polygon, at, np.array([-along[1], along[0]]))
-                    at += (min(gap_m, max(inside, room / 2)) - inside) * np.array(
-                        [-along[1], along[0]]
-                    )
+            length = np.hypot(*(b - a))
+            along = (b - a) / length
+            inward = np.array([-along[1], along[0]])
+            reach, inside = float((at - a) @ along), float((at - a) @ inward)
+            if -gap_m < reach < length + gap_m and -gap_m <= inside < gap_m:
+                room = float(np.ptp(polygon @ inward))
+                at += (min(gap_m, max(inside, room / 2)) - inside) * inward
     return at
 
 
-def _along(polygon: poly.Polygon, step_m: float) -> Points:
-    """Positions (n, 2) along the sides of a polygon, a hair inside of it."""
-    sides = np.roll(polygon, -1, axis=0) - polygon
-    spots = [
-        corner + np.linspace(0, 1, max(2, ceil(np.hypot(*side) / step_m)))[:, None] * side
-        for corner, side in zip(polygon, sides, strict=True)
-    ]
-    return np.asarray(polygon.mean(axis=0) + (1 - 1e-6) * (np.vstack(spots) - polygon.mean(axis=0)))
-
-
-def _room(polygon: poly.Polygon, at: Points, direction: Points) -> float:
-    """How wide a polygon is along a direction, from corner to corner."""
-    along = polygon @ direction
-    return float(np.ptp(along))
+def _cells_along(on: OccupancyMap, polygon: poly.Polygon) -> NDArray[np.int64]:
+    """Cells (n, 2) that the sides of a polygon pass through, a hair inside of it."""
+    grid = on.to_grid(polygon)
+    grid = grid.mean(axis=0) + (1 - 1e-6) * (grid - grid.mean(axis=0))
+    spots = []
+    for start, side in zip(grid, np.roll(grid, -1, axis=0) - grid, strict=True):
+        ends = np.sort([start, start + side], axis=0)
+        lines = [np.arange(ceil(low), high) for low, high in ends.T.tolist()]
+        cuts = [(lines[i] - start[i]) / side[i] for i in (0, 1) if side[i]]
+        shares = np.unique(np.concatenate([[0.0, 1.0], *cuts]))
+        spots.append(start + (shares[1:] + shares[:-1])[:, None] / 2 * side)
+    return grid_cells(np.vstack(spots))

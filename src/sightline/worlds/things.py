@@ -65,7 +65,7 @@ def _turned(profile: Profile, *, sides: int = SIDES) -> tuple[Vertices, Faces]:
 
 
 def _pillow(width: float, depth: float, height: float, *, count: int = 9) -> tuple[Vertices, Faces]:
-    """A filled bag that lies flat: thick in the middle, thin along its rim."""
+    """A filled bag that lies flat: thick in the middle, and along its rim its two sides meet."""
     u, v = np.meshgrid(np.linspace(-1, 1, count), np.linspace(-1, 1, count))
     bulge = ((1 - u**2) * (1 - v**2)) ** 0.4
     x, y = width / 2 * u.ravel(), depth / 2 * v.ravel()
@@ -78,11 +78,6 @@ def _pillow(width: float, depth: float, height: float, *, count: int = 9) -> tup
             b, c, d = a + 1, a + count, a + count + 1
             faces += [(a, b, d), (a, d, c)]
             faces += [(under + a, under + d, under + b), (under + a, under + c, under + d)]
-    rim = [*range(count), *range(2 * count - 1, count * count, count)]
-    rim += [*range(count * count - 2, count * (count - 1) - 1, -1)]
-    rim += [*range(count * (count - 2), 0, -count)]
-    for a, b in zip(rim, [*rim[1:], rim[0]], strict=True):
-        faces += [(under + a, under + b, b), (under + a, b, a)]
     return vertices, np.array(faces)
 
 
