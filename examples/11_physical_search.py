@@ -12,14 +12,14 @@ import numpy as np
 import sightline as sl
 from sightline import plot
 from sightline.film import Recorder
-from sightline.worlds.bullet import BulletWorld, physical_site
+from sightline.worlds.bullet import physical_site
 
 
 def main() -> None:
     site = physical_site(sl.Scenario.load("kitchen1"))
     planner = sl.Coverage(time_limit_s=30)  # never cuts in: every run prints the same
     searcher = sl.Searcher(site, learner=sl.Oracle(), planner=planner, points=30)
-    world = BulletWorld(site, rng=np.random.default_rng(8), boxes=2)
+    world = sl.BulletWorld(site, rng=np.random.default_rng(8), boxes=2)
     world.reset(start=(9.1, 0.7), positions={"cup": (2.6, 5.8)})
 
     recorder = Recorder(world)
@@ -33,9 +33,7 @@ def main() -> None:
     x, y = episode.position
     off = np.hypot(*(film.truth - (x, y)))
     print(f"{episode.outcome} at ({x:.1f}, {y:.1f}), {off:.2f} m from where it lies")
-    print(
-        f"{len(film.shots)} pictures were taken, the wheels touched {world.truth.collisions} things"
-    )
+    print(f"collisions: {world.truth.collisions}")
 
     plot.save(plot.draw_strip(film), "out/11_physical_search.png", dpi=100)
 

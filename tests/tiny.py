@@ -25,7 +25,7 @@ distributions:
     cup: {west table: 0.7, east table: 0.3}
     bowl: {west table: 1.0}
 """
-START = (0.9, 2.5)
+START = (1.6, 2.6)
 EAST = (4.2, 0.55)
 
 

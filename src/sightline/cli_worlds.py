@@ -1,6 +1,5 @@
 """The worlds in which the command ``search`` searches, and the films it makes of what goes on there."""
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -117,6 +116,7 @@ class Setting(NamedTuple):
                 "--blocked is for the grid world; in the physical one --boxes stand in the way."
             )
         from sightline.worlds.bullet import LEAST_SPARE_M
+        from sightline.worlds.engine import bullet
         from sightline.worlds.robot import RADIUS_M as BODY_M
 
         least = BODY_M + LEAST_SPARE_M
@@ -129,7 +129,7 @@ class Setting(NamedTuple):
             from sightline.film import check_file
 
             check_file(self.video)
-        _import_engine()
+        bullet()  # which says so if it is not installed
 
     @property
     def sensor(self) -> "Sensor":
@@ -244,21 +244,6 @@ def make_film(film: "Film", path: Path, tell: Tell) -> Path:
     return write_film(
         pictures, path, told=lambda done: tell(f"{path.name}: picture {done} of {len(pictures)}")
     )
-
-
-def _import_engine() -> None:
-    """Import PyBullet, which greets on stderr when it is loaded, without its greeting."""
-    from sightline.worlds.engine import bullet
-
-    sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    try:
-        bullet()
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
 
 
 def _or(given: float | None, otherwise: float) -> float:
