@@ -59,7 +59,7 @@ def test_a_robot_stands_where_it_is_put(place: Place, pose):
     before = robot.pose
     robot.roll(1.0, 0.0, 0.0)
     assert robot.pose == pytest.approx(before, abs=0.002)
-    assert not robot._engine.touched(robot.body)
+    assert not robot.engine.touched(robot.body)
 
 
 @pytest.mark.parametrize("speed", [0.1, 0.4, 0.8])
@@ -95,16 +95,16 @@ def test_it_stops_within_a_hand_and_never_tips(place: Place):
     robot.roll(0.8, 0.8, 0.0)
     way, _ = driven(robot, 10, 0.0, 0.0)
     assert way < 0.15
-    tilt = robot._engine.call("getBasePositionAndOrientation", robot.body)[1]
+    tilt = robot.engine.call("getBasePositionAndOrientation", robot.body)[1]
     assert np.abs(tilt[:2]).max() < 0.01
 
 
 def test_what_it_runs_into_is_felt(place: Place):
     robot = place((0.9, 1.4, pi))  # the counter is 0.15 m before it
     driven(robot, 1, 0.3, 0.0)
-    assert not robot._engine.touched(robot.body)
+    assert not robot.engine.touched(robot.body)
     driven(robot, 8, 0.3, 0.0)
-    assert robot._engine.touched(robot.body)
+    assert robot.engine.touched(robot.body)
     assert robot.pose[0] == pytest.approx(0.5 + RADIUS_M, abs=0.02)
 
 
@@ -153,9 +153,9 @@ def test_the_head_turns_the_short_way_and_holds(place: Place):
     for bearing in (0.9, -0.9, 2.8, -2.8, 0.0):
         before = robot.head_rad
         robot.turn_head(bearing)
-        robot._engine.step(0.1)
+        robot.engine.step(0.1)
         assert 0 < abs(robot.head_rad - before) <= 0.45
-        robot._engine.step(1.5)
+        robot.engine.step(1.5)
         assert wrapped(robot.head_rad - bearing) == pytest.approx(0, abs=0.02)
         assert abs(robot.head_rad - before) <= pi + 0.05
     assert robot.pose == pytest.approx(START, abs=0.005)  # the body stays
@@ -164,7 +164,7 @@ def test_the_head_turns_the_short_way_and_holds(place: Place):
 def test_the_camera_stands_on_the_head(place: Place):
     robot = place()
     robot.turn_head(1.0)
-    robot._engine.step(1.0)
+    robot.engine.step(1.0)
     camera = robot.camera((2.0, 1.0, 0.5))
     assert camera.yaw_rad == pytest.approx(1.5, abs=0.02)
     lens = (2.0 + EYE_AHEAD_M * np.cos(1.5), 1.0 + EYE_AHEAD_M * np.sin(1.5), EYE_M)
@@ -174,7 +174,7 @@ def test_the_camera_stands_on_the_head(place: Place):
 
 def test_a_robot_does_not_see_itself(place: Place):
     robot = place()
-    picture = robot._engine.picture(robot.camera(robot.pose))
+    picture = robot.engine.picture(robot.camera(robot.pose))
     assert not (picture.bodies == robot.body).any()
     assert (robot.scan().ranges_m > RADIUS_M).all()
 
@@ -183,7 +183,7 @@ def test_rays_pass_through_a_robot(place: Place):
     robot = place()
     x, y, _ = robot.pose
     ends = [(x - 0.6, y, 0.2)], [(x + 2.0, y, 0.2)]
-    assert robot._engine.rays(*ends)[0] == 1.0
+    assert robot.engine.rays(*ends)[0] == 1.0
 
 
 def test_a_scan_lies_on_the_map(place: Place, scene: Scene):
