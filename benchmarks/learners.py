@@ -1,11 +1,10 @@
-"""Learners: how long an episode takes, what they lose to peers as plain bandits, and both bounds."""
+"""Learners: how long an episode takes, which sign of the bound, and a network trained or solved."""
 
-import importlib.util
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +12,10 @@ import sightline as sl
 from benchmarks.race import in_ms, table
 from sightline.learn.genlin import GenLin
 from sightline.learn.neural import Neural
-from sightline.learn.newton import OnlineLogistic
-from sightline.learn.ntk import Network, NtkNetwork, Training
 from sightline.records import Episode, Outcome, Query, Visit
 from sightline.regret import Course, follow, lay_course
 from sightline.site import Site
 
-ARMS, ROUNDS = 10, 2000
 SAMPLES = 10_000
 
 
@@ -89,258 +85,6 @@ def speed(quick: bool) -> str:
     return table([*columns, "200 finds"], rows)
 
 
-class Digits(NamedTuple):
-    """Pictures (n, 65) of norm at most 1 with a constant entry, and their digits (n,)."""
-
-    x: np.ndarray
-    y: np.ndarray
-
-
-def digits(seed: int, rounds: int, centred: bool) -> Digits:
-    """scikit-learn's bundled digits, drawn with replacement; ``centred`` takes each pixel's mean off."""
-    from sklearn.datasets import load_digits
-
-    x, y = load_digits(return_X_y=True)
-    x = x / 16 - (x.mean(axis=0) / 16 if centred else 0.0)
-    x = np.hstack([x, np.ones((len(x), 1))])
-    chosen = np.random.default_rng(seed).integers(len(x), size=rounds)
-    return Digits(x[chosen] / np.linalg.norm(x, axis=1).max(), y[chosen])
-
-
-class LinearBandit:
-    """One ``OnlineLogistic`` per arm, as ``GenLin`` has one per object."""
-
-    def __init__(self, size: int, seed: int, *, alpha: float, ridge: float, eta: float) -> None:
-        self.alpha, self.eta = alpha, eta
-        self.models = [OnlineLogistic.fresh(size, ridge=ridge) for _ in range(ARMS)]
-
-    def choose(self, x: np.ndarray) -> int:
-        row = x[None]
-        upper = [m.margins(row) + np.sqrt(self.alpha * m.spreads(row)) for m in self.models]
-        return int(np.argmax(upper))
-
-    def learn(self, x: np.ndarray, arm: int, reward: float) -> None:
-        sign = np.array([2 * reward - 1])
-        self.models[arm] = self.models[arm].learned(x[None], sign, rate=self.eta)
-
-
-class NeuralBandit:
-    """One ``NtkNetwork`` for all arms; each arm has a place of its own in the input."""
-
-    def __init__(
-        self,
-        size: int,
-        seed: int,
-        *,
-        alpha: float,
-        training: Training,
-        width: int = 64,
-        diagonal: bool = True,
-    ) -> None:
-        self.alpha, self.rng = alpha, np.random.default_rng([seed, 2])
-        first = Network.drawn(ARMS * size, width, rng=self.rng)
-        self.model = NtkNetwork(first, training, memory=2 * ROUNDS, diagonal=diagonal)
-
-    def choose(self, x: np.ndarray) -> int:
-        value, variance = self.model.predict(np.kron(np.eye(ARMS), x))
-        return int(np.argmax(value + np.sqrt(self.alpha * variance)))
-
-    def learn(self, x: np.ndarray, arm: int, reward: float) -> None:
-        row = np.zeros((1, ARMS * len(x)))
-        row[0, arm * len(x) : (arm + 1) * len(x)] = x
-        target = reward if self.model.training.loss == "square" else 2 * reward - 1
-        self.model.learn(row, np.array([target]), rng=self.rng)
-
-
-class MabWiser:
-    """MABWiser's LinUCB."""
-
-    def __init__(self, size: int, seed: int, *, alpha: float, ridge: float) -> None:
-        from mabwiser.mab import MAB, LearningPolicy
-
-        self.mab = MAB(
-            list(range(ARMS)), LearningPolicy.LinUCB(alpha=alpha, l2_lambda=ridge), seed=seed
-        )
-        self.mab.fit([0], [0.0], np.zeros((1, size)))  # it cannot choose before it has seen a round
-
-    def choose(self, x: np.ndarray) -> int:
-        return int(self.mab.predict(x[None]))
-
-    def learn(self, x: np.ndarray, arm: int, reward: float) -> None:
-        self.mab.partial_fit([arm], [reward], x[None])
-
-
-class River:
-    """River's LinUCBDisjoint; its exploration is one standard deviation."""
-
-    def __init__(self, size: int, seed: int, *, alpha: float, beta: float) -> None:
-        from river.bandit import LinUCBDisjoint
-
-        self.policy = LinUCBDisjoint(alpha=alpha, beta=beta, seed=seed)
-
-    def choose(self, x: np.ndarray) -> int:
-        return int(self.policy.pull(range(ARMS), context=dict(enumerate(x.tolist()))))
-
-    def learn(self, x: np.ndarray, arm: int, reward: float) -> None:
-        self.policy.update(arm, dict(enumerate(x.tolist())), reward)
-
-
-class Calvera:
-    """calvera's bandits, on the input of ``NeuralBandit``, trained by Lightning as its guide shows."""
-
-    def __init__(self, size: int, seed: int, *, make: Callable[[int], Any], every: int = 1) -> None:
-        import logging
-
-        import torch
-
-        for name in ("", ".pytorch", ".pytorch.utilities.rank_zero"):
-            logging.getLogger(f"lightning{name}").setLevel(logging.ERROR)
-        torch.set_num_threads(1)
-        torch.manual_seed(seed)
-        self.torch, self.bandit, self.every, self.rounds = torch, make(ARMS * size), every, 0
-
-    def choose(self, x: np.ndarray) -> int:
-        contexts = np.kron(np.eye(ARMS), x)[None].astype(np.float32)
-        self.contexts = self.torch.from_numpy(contexts)
-        chosen, _ = self.bandit(self.contexts)
-        return int(chosen.argmax())
-
-    def learn(self, x: np.ndarray, arm: int, reward: float) -> None:
-        import lightning
-
-        row = self.contexts[:, arm : arm + 1]
-        self.bandit.record_feedback(row, self.torch.tensor([[reward]]))
-        self.rounds += 1
-        if self.rounds % self.every == 0:
-            lightning.Trainer(
-                max_epochs=1,
-                accelerator="cpu",
-                logger=False,
-                enable_progress_bar=False,
-                enable_model_summary=False,
-                enable_checkpointing=False,
-            ).fit(self.bandit)
-
-
-def calvera_linear(size: int, seed: int, *, alpha: float, ridge: float) -> Calvera:
-    from calvera.bandits.linear_ucb_bandit import LinearUCBBandit
-
-    def make(inputs: int) -> Any:
-        return LinearUCBBandit(inputs, exploration_rate=alpha, lambda_=ridge)
-
-    return Calvera(size, seed, make=make)
-
-
-def calvera_neural(
-    size: int, seed: int, *, alpha: float, ridge: float, rate: float, every: int
-) -> Calvera:
-    import torch
-    from calvera.bandits.neural_ucb_bandit import NeuralUCBBandit
-
-    def make(inputs: int) -> Any:
-        layers = (
-            torch.nn.Linear(inputs, 64, bias=False),
-            torch.nn.ReLU(),
-            torch.nn.Linear(64, 1, bias=False),
-        )
-        return NeuralUCBBandit(
-            inputs,
-            torch.nn.Sequential(*layers),
-            exploration_rate=alpha,
-            weight_decay=ridge,
-            learning_rate=rate,
-            min_samples_required_for_training=every,
-            initial_train_steps=0,
-        )
-
-    return Calvera(size, seed, make=make, every=every)
-
-
-def play(
-    make: Callable[..., Any], seed: int, rounds: int, *, centred: bool, **settings: Any
-) -> tuple[np.ndarray, float]:
-    """Which choices (rounds,) were wrong, whose sum is the regret, and seconds per round."""
-    course = digits(seed, rounds, centred)
-    bandit = make(course.x.shape[1], seed, **settings)
-    wrong, began = np.zeros(rounds, dtype=bool), time.process_time()
-    for i, (x, y) in enumerate(zip(course.x, course.y.tolist(), strict=True)):
-        arm = bandit.choose(x)
-        wrong[i] = arm != y
-        bandit.learn(x, arm, float(arm == y))
-    return wrong, (time.process_time() - began) / rounds
-
-
-class Contender(NamedTuple):
-    """A bandit, its settings, and the values of its exploration to choose from."""
-
-    kind: str
-    make: Callable[..., Any]
-    settings: dict[str, Any]
-    explorations: tuple[float, ...]
-    seeds: int = 10
-    rounds: int = ROUNDS
-
-
-TUNING_SEED = 100  # explorations are chosen on it, and the results are from seeds 0, 1, 2...
-EARLY = 300  # rounds that the slowest peer plays
-SQUARE = Training(eta=0.8, ridge=0.01, steps=8, batch=32, loss="square")
-CONTENDERS = {
-    "Sightline, logistic": Contender(
-        "linear", LinearBandit, {"ridge": 0.1, "eta": 4.0}, (0.3, 1.0, 3.0)
-    ),
-    "MABWiser LinUCB": Contender("linear", MabWiser, {"ridge": 1.0}, (0.1, 0.3, 1.0)),
-    "River LinUCBDisjoint": Contender("linear", River, {"beta": 10.0}, (0.3, 1.0, 3.0)),
-    "calvera LinUCB": Contender("linear", calvera_linear, {"ridge": 1.0}, (1.0,), 1, EARLY),
-    "Sightline, network": Contender(
-        "neural", NeuralBandit, {"training": SQUARE, "width": 32}, (0.0002, 0.001)
-    ),
-    "calvera NeuralUCB": Contender(
-        "neural", calvera_neural, {"ridge": 0.001, "rate": 0.01, "every": 1}, (1.0, 3.0), 10, EARLY
-    ),
-}
-
-
-def tuned(contender: Contender, rounds: int) -> dict[str, Any]:
-    """The contender's settings with the exploration that loses least on the tuning seed."""
-    fixed = contender.settings | {"centred": contender.kind == "neural"}
-    choices = [fixed | {"alpha": alpha} for alpha in contender.explorations]
-    if len(choices) == 1:
-        return choices[0]
-    return min(choices, key=lambda one: play(contender.make, TUNING_SEED, rounds, **one)[0].sum())
-
-
-def peers(quick: bool, names: tuple[str, ...] = tuple(CONTENDERS)) -> str:
-    """Wrong choices on scikit-learn's digits; each arm has a model or a part of the input of its own."""
-    rows = []
-    for name in names:
-        contender = CONTENDERS[name]
-        module = {"Sightline,": "sklearn"}.get(name.split()[0], name.split()[0].lower())
-        if importlib.util.find_spec(module) is None:
-            rows.append([name, contender.kind, "not installed", "", "", "", "", ""])
-            continue
-        rounds = min(contender.rounds, 60 if quick else ROUNDS)
-        settings = tuned(contender, rounds)
-        play(contender.make, TUNING_SEED, 20, **settings)  # loads and compiles
-        seeds = range(min(contender.seeds, 2 if quick else 10))
-        runs = [play(contender.make, seed, rounds, **settings) for seed in seeds]
-        early = [run[0][:EARLY].sum() for run in runs]
-        wrong = [run[0].sum() for run in runs] if rounds > EARLY else []
-        rows.append(
-            [
-                name,
-                contender.kind,
-                f"{np.mean(early):.0f}",
-                f"{np.mean(wrong):.0f}" if wrong else "",
-                f"{min(wrong)} to {max(wrong)}" if wrong else "",
-                str(len(runs)),
-                f"{settings['alpha']:g}",
-                in_ms(statistics.median(run[1] for run in runs)),
-            ]
-        )
-    columns = ["bandit", "kind", f"wrong of the first {EARLY}", f"wrong of {ROUNDS}", "range"]
-    return table([*columns, "seeds", "exploration", "per round"], rows)
-
-
 def interval(values: np.ndarray) -> str:
     """The mean and its 95 % bootstrap interval."""
     draws = np.random.default_rng(0).integers(len(values), size=(SAMPLES, len(values)))
@@ -379,3 +123,44 @@ def signs(quick: bool) -> str:
         )
     columns = ["alpha", "lower, above the best route", "upper minus lower, m per search"]
     return table([*columns, "the same, second half"], rows)
+
+
+# chosen on seeds 100, 101 and 102
+CHOSEN: dict[str, Any] = {"slope": 3.0, "ridge": 0.2, "alpha": 0.02}
+NETWORKS: dict[str, dict[str, Any]] = {
+    "trained, the defaults": {},
+    "trained, eta 1": CHOSEN | {"eta": 1.0},
+    "solved": CHOSEN | {"rule": "solve"},
+    "solved, 256 units": CHOSEN | {"rule": "solve", "width": 256},
+}
+
+
+def rules(quick: bool) -> str:
+    """Metres per search above the best route by ``Neural``, trained by steps or solved.
+
+    Costs are the paper's equation (2) with the true chances; 200 searches, paired by seed.
+    """
+    seeds, episodes = (2, 30) if quick else (10, 200)
+    rows, excess = [], {}
+    for name, settings in NETWORKS.items():
+        began, runs = time.process_time(), []
+        for seed in range(seeds):
+            ground = course("kitchen1", seed, episodes)
+            learner = Neural(rng=np.random.default_rng([seed, 3]), **settings)
+            learner.meet(ground.site)
+            costs = follow(ground, learner, rng=np.random.default_rng([seed, 2]))
+            runs.append(costs.approximate - ground.least)
+        excess[name] = np.array(runs)
+        apart = excess[name] - excess["trained, the defaults"]
+        late = apart[:, episodes // 2 :].mean(axis=1)
+        rows.append(
+            [
+                name,
+                f"{excess[name].mean():.2f} m",
+                interval(apart.mean(axis=1)) if settings else "",
+                interval(late) if settings else "",
+                f"{(time.process_time() - began) / seeds:.2f} s",
+            ]
+        )
+    columns = ["network", "above the best route", "minus the defaults, m per search"]
+    return table([*columns, "the same, second half", f"{episodes} searches"], rows)

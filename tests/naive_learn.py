@@ -54,6 +54,19 @@ def network_variance(gradients, weights, ridge, query):
     return query @ np.linalg.solve(z, query)
 
 
+def least_squares(gradients, targets, weights, ridge, query):
+    """f at a query by the parameters of least sum of w (f - target)^2 / 2 + n k / 2 |theta|^2.
+
+    f = sqrt(n) g . theta is linear, with gradients g that are divided by the root of n units. n cancels.
+    """
+    matrix = ridge * np.eye(len(query))
+    vector = np.zeros(len(query))
+    for row, target, weight in zip(gradients, targets, weights, strict=True):
+        matrix += weight * np.outer(row, row)
+        vector += weight * target * row
+    return query @ np.linalg.solve(matrix, vector)
+
+
 def descend(
     x, targets, weights, inner, outer, inner_0, outer_0, batches, *, eta, ridge, slope, square
 ):

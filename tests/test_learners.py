@@ -34,6 +34,9 @@ LEARNERS: dict[str, Callable[[], Learner]] = {
     "Neural diagonal": lambda: Neural(
         rng=np.random.default_rng(6), covariance="diagonal", bound="upper", **QUICK
     ),
+    "Neural solved": lambda: Neural(
+        rng=np.random.default_rng(6), rule="solve", slope=3.0, ridge=1.0, **QUICK
+    ),
     "PlaceBelief": PlaceBelief,
     "PlaceBelief on a bare map": lambda: PlaceBelief(use_places=False),
 }

@@ -183,6 +183,70 @@ def test_training_descends_the_loss_that_it_states(loss):
     assert got.inner - network.inner == pytest.approx(moved, abs=1e-9)
 
 
+@given(seeds, st.integers(1, 9))
+@settings(max_examples=25)
+def test_the_solved_network_is_that_of_least_squares(seed, cut):
+    """However the examples are cut into updates."""
+    first, draw = Network.drawn(7, 6, rng=rng(seed)), rng(seed + 1)
+    x, targets, query = draw.standard_normal((10, 7)), draw.choice([-1.0, 1.0], 10), rng(3)
+    model = NtkNetwork(first, Training(ridge=0.5, rule="solve", loss="square"), memory=100)
+    for rows in (slice(0, cut), slice(cut, 10)):
+        model.learn(x[rows], targets[rows], rng=rng())
+    unseen = query.standard_normal((4, 7))
+    gradients = [naive.gradient(row, first.inner, first.outer) for row in x]
+    by_hand = [
+        naive.least_squares(
+            gradients, targets, np.ones(10), 0.5, naive.gradient(row, first.inner, first.outer)
+        )
+        for row in unseen
+    ]
+    f, variance = model.predict(unseen)
+    assert f == pytest.approx(by_hand, abs=1e-8)
+    assert variance == pytest.approx(model.covariance.variances(first.tangent(unseen)), abs=1e-12)
+    assert model.now is first
+
+
+def test_halved_examples_count_double_in_the_solved_network():
+    first, draw = Network.drawn(3, 6, rng=rng(1)), rng(2)
+    x, targets = draw.standard_normal((9, 3)), draw.choice([-1.0, 1.0], 9)
+    model = NtkNetwork(first, Training(ridge=0.5, rule="solve", loss="square"), memory=8)
+    model.learn(x, targets, rng=rng(3))
+    assert len(model.x) == 4
+    gradients = [naive.gradient(row, first.inner, first.outer) for row in model.x]
+    query = naive.gradient(x[0], first.inner, first.outer)
+    by_hand = naive.least_squares(gradients, model.targets, np.full(4, 9 / 4), 0.5, query)
+    assert model.predict(x[:1])[0] == pytest.approx([by_hand])
+
+
+def test_a_wide_network_descends_to_the_solved_one():
+    """The 20,000 units hardly move; before any example both are 0."""
+    x = np.array([[0.6, 0.0, 0.8], [0.0, 0.6, 0.8], [0.6, 0.8, 0.0]])
+    targets = np.array([1.0, -1.0, 1.0])
+    first = Network.drawn(3, 20_000, rng=rng(0))
+    solved = NtkNetwork(first, Training(ridge=0.5, rule="solve", loss="square"), memory=100)
+    assert solved.predict(x)[0].tolist() == [0.0, 0.0, 0.0]
+    solved.learn(x, targets, rng=rng())
+    batches = np.tile(np.arange(3), (400, 1))
+    how = Training(eta=0.5, ridge=0.5, loss="square")
+    trained = descend(first, first, x, targets, np.ones(3), batches, how)
+    assert trained.value(x) == pytest.approx(solved.predict(x)[0], abs=5e-3)
+
+
+def test_the_scale_of_inner_weights_leaves_the_gates():
+    one, small = (Network.drawn(3, 6, rng=rng(0), scale=scale) for scale in (1.0, 0.25))
+    x = rng(1).standard_normal((5, 3))
+    assert small.tangent(x).hidden == pytest.approx(0.25 * one.tangent(x).hidden)
+    assert np.array_equal(small.tangent(x).gates, one.tangent(x).gates)
+
+
+def test_a_rule_that_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="square"):
+        Training(rule="solve")
+    solve = Training(rule="solve", loss="square")
+    with pytest.raises(ValueError, match="exact"):
+        NtkNetwork(Network.drawn(3, 6, rng=rng()), solve, memory=100, diagonal=True)
+
+
 def test_a_network_learns_what_no_line_can():
     """Exclusive or, with a constant entry: no linear model gets more than three of four."""
     x = np.array([[1, 1, 1], [-1, -1, 1], [1, -1, 1], [-1, 1, 1]]) / math.sqrt(3)
@@ -274,9 +338,11 @@ def test_halving_keeps_the_covariance_in_expectation():
 
 
 @pytest.mark.parametrize("suffix", ["json", "npz"])
-@pytest.mark.parametrize("covariance", ["exact", "diagonal"])
-def test_a_learner_comes_back_to_the_last_bit(site, points, thing, suffix, covariance):
-    who = learner(site, covariance=covariance, memory=100)
+@pytest.mark.parametrize(
+    ("rule", "covariance"), [("descent", "exact"), ("descent", "diagonal"), ("solve", "exact")]
+)
+def test_a_learner_comes_back_to_the_last_bit(site, points, thing, suffix, rule, covariance):
+    who = learner(site, rule=rule, covariance=covariance, memory=100)
     for i in range(12):
         who.update(search(points, thing, looks=(i, (i + 3) % 12, (i + 7) % 12)))
     who.meet(site, ["slippers"])
@@ -346,12 +412,25 @@ def test_unknown_objects_and_other_maps_are_refused(site, points, thing):
         ({"steps": 0}, "steps"),
         ({"memory": 5}, "memory"),
         ({"covariance": "full"}, "exact, diagonal"),
+        ({"rule": "guess"}, "descent, solve"),
+        ({"rule": "solve", "covariance": "diagonal"}, "exact"),
         ({"bound": "middle"}, "lower, upper"),
     ],
 )
 def test_settings_out_of_range_are_refused(options, words):
     with pytest.raises(ValueError, match=words):
         Neural(rng=rng(), **options)
+
+
+def test_a_state_from_before_there_were_rules_is_one_of_descent(site, points, thing):
+    who = learner(site)
+    who.update(search(points, thing))
+    state = who.state()
+    old = {**state, "settings": {k: v for k, v in state["settings"].items() if k != "rule"}}
+    back = Neural.from_state(old)
+    back.meet(site)
+    query = Query(thing, (1.0, 1.0))
+    assert np.array_equal(back.predict(query, points).weight, who.predict(query, points).weight)
 
 
 def broken_states(good):

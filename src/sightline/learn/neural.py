@@ -16,6 +16,7 @@ from sightline.learn.ntk import (
     ExactCovariance,
     Network,
     NtkNetwork,
+    Rule,
     Tangents,
     Training,
 )
@@ -53,6 +54,7 @@ class NeuralSettings:
     steps: int
     batch: int
     restart: bool
+    rule: Rule
     covariance: Covariance
     memory: int
     bound: Bound
@@ -81,6 +83,12 @@ class NeuralSettings:
                 f"covariance {self.covariance!r} is unknown; valid are "
                 f"{', '.join(get_args(Covariance))}."
             )
+        if self.rule not in get_args(Rule):
+            raise ValueError(
+                f"rule {self.rule!r} is unknown; valid are {', '.join(get_args(Rule))}."
+            )
+        if self.rule == "solve" and self.covariance != "exact":
+            raise ValueError('rule "solve" needs covariance "exact".')
         check_bound(self.bound)
 
     @property
@@ -91,8 +99,10 @@ class NeuralSettings:
             ridge=self.ridge,
             steps=self.steps,
             batch=self.batch,
+            loss="square" if self.rule == "solve" else "logistic",
             slope=self.slope,
             restart=self.restart,
+            rule=self.rule,
         )
 
 
@@ -107,10 +117,12 @@ class Neural:
     unless given, so that their number does not depend on the range).
 
     After each such search the gradients join Z, then the network takes ``steps`` steps of gradient
-    descent on ``batch`` examples each at rate ``eta`` (see ``ntk.Training``). ``covariance="diagonal"``
-    keeps only the diagonal of Z. At most ``memory`` examples are remembered; when there would be more, a
-    random half goes and the rest count double. Objects named after the first meeting begin with weights
-    of 0, so they are at first believed to lie where things lie in general.
+    descent on ``batch`` examples each at rate ``eta`` (see ``ntk.Training``). With ``rule="solve"`` it
+    takes the network as linear around its first parameters and f as that of least squares to +1 and -1,
+    in closed form; ``slope`` should then be smaller. ``covariance="diagonal"`` keeps only the
+    diagonal of Z. At most ``memory`` examples are remembered; when there would be more, a random half
+    goes and the rest count double. Objects named after the first meeting begin with weights of 0, so they
+    are at first believed to lie where things lie in general.
     """
 
     def __init__(
@@ -125,6 +137,7 @@ class Neural:
         steps: int = 100,
         batch: int = 64,
         restart: bool = False,
+        rule: Rule = "descent",
         covariance: Covariance = "exact",
         memory: int = 2000,
         resolution: int = 75,
@@ -144,6 +157,7 @@ class Neural:
             steps=steps,
             batch=batch,
             restart=restart,
+            rule=rule,
             covariance=covariance,
             memory=memory,
             bound=bound,

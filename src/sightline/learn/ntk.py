@@ -6,7 +6,8 @@ h = relu(W x) and, for each unit j, v_j [W_j x > 0] x =: u_j x. So the inner pro
 of two examples is h.h' + (x.x') (u.u'), whatever parameters each was taken at. With the gradients
 G (n, p) of all examples, Z = k I + G^T G and c = G g, the variance g Z^-1 g is
 (g.g - c (k I + G G^T)^-1 c) / k: only matrices of examples by examples are needed, none of parameters
-by parameters.
+by parameters. Of the network made linear at its first parameters, the sum of squares
+sum (f - target)^2 / 2 + w k / 2 |theta - theta_0|^2 is least where f = c (k I + G G^T)^-1 targets.
 """
 
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from sightline.learn.newton import sigmoid
 
 Array = NDArray[np.float64]
 Loss = Literal["logistic", "square"]
+Rule = Literal["descent", "solve"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +33,15 @@ class Network:
     outer: Array
 
     @classmethod
-    def drawn(cls, size: int, width: int, *, rng: np.random.Generator) -> "Network":
+    def drawn(
+        cls, size: int, width: int, *, rng: np.random.Generator, scale: float = 1.0
+    ) -> "Network":
         """A random network with f = 0 everywhere: units come in pairs of opposite outer weight.
 
-        Inner weights are normal with variance 4 / w, outer ones with 2 / w, as in NeuralUCB.
+        Inner weights are normal with variance 4 / w, outer ones with 2 / w, as in NeuralUCB. ``scale``
+        multiplies the inner weights, and so the h of gradients; their u does not depend on it.
         """
-        inner = rng.normal(0.0, np.sqrt(4.0 / width), (width // 2, size))
+        inner = scale * rng.normal(0.0, np.sqrt(4.0 / width), (width // 2, size))
         outer = rng.normal(0.0, np.sqrt(2.0 / width), width // 2)
         return cls(np.vstack([inner, inner]), np.concatenate([outer, -outer]))
 
@@ -122,8 +127,18 @@ class ExactCovariance:
         """The variances g Z^-1 g (n,)."""
         out = tangents.squares()
         if len(self.known):
-            out = out - (self._whitened(tangents) ** 2).sum(axis=0)
+            out = out - (self._whitened(self.known.products(tangents)) ** 2).sum(axis=0)
         return np.asarray(np.maximum(out, 0.0) / self.ridge)
+
+    def fitted(self, tangents: Tangents, targets: Array) -> tuple[Array, Array]:
+        """The means g Z^-1 G^T t (n,) for targets t (m,) of the known examples, and variances (n,)."""
+        if not len(self.known):
+            return np.zeros(len(tangents)), self.variances(tangents)
+        columns = np.hstack([self.known.products(tangents), targets[:, None]])
+        white = self._whitened(np.asfortranarray(columns))
+        across, target = white[:, :-1], white[:, -1]
+        left = tangents.squares() - (across**2).sum(axis=0)
+        return across.T @ target, np.maximum(left, 0.0) / self.ridge
 
     def add(self, tangents: Tangents) -> None:
         """Count more examples."""
@@ -134,17 +149,18 @@ class ExactCovariance:
         # columns are contiguous, so that solving with the factor need not copy it
         factor = np.zeros((old + more, old + more), order="F")
         if old:
-            below = self._whitened(tangents)
+            below = self._whitened(self.known.products(tangents))
             corner -= below.T @ below
             factor[:old, :old], factor[old:, :old] = self._factor, below.T
         factor[old:, old:] = cholesky(corner, lower=True, check_finite=False)
         self._factor, self.known = factor, self.known.followed_by(tangents)
         self.blocks.append(more)
 
-    def _whitened(self, tangents: Tangents) -> Array:
-        across = self.known.products(tangents)
+    def _whitened(self, columns: Array) -> Array:
         return np.asarray(
-            solve_triangular(self._factor, across, lower=True, overwrite_b=True, check_finite=False)
+            solve_triangular(
+                self._factor, columns, lower=True, overwrite_b=True, check_finite=False
+            )
         )
 
 
@@ -169,14 +185,19 @@ class DiagonalCovariance:
 
 @dataclass(frozen=True)
 class Training:
-    """NeuralUCB's training: ``steps`` steps of gradient descent at rate ``eta`` / w on the mean loss.
+    """How a network is trained on all examples that it remembers.
 
-    The loss of n examples of weights summing to N is the weighted mean of their losses plus
+    ``rule="descent"`` is NeuralUCB's: ``steps`` steps of gradient descent at rate ``eta`` / w on the mean
+    loss. The loss of n examples of weights summing to N is the weighted mean of their losses plus
     w k / (2 N) times the squared distance of the parameters from where they began, which has the same
     minimum as NeuralUCB's sum. "square" is (f - target)^2 / 2; "logistic" is
     log(1 + exp(-s target f)) / s for targets +1 and -1, whose gradient is that of Algorithm 1. Each
     step sees ``batch`` examples. ``restart`` begins each training from the first parameters, as printed,
     not from those of the training before.
+
+    ``rule="solve"`` takes the network as linear around its first parameters, where NeuralUCB's sum of
+    "square" losses has its minimum in closed form; it uses neither ``eta``, ``steps`` nor ``batch``. The
+    wider the network, the nearer it is to linear.
     """
 
     eta: float = 0.01
@@ -186,6 +207,11 @@ class Training:
     loss: Loss = "logistic"
     slope: float = 1.0
     restart: bool = False
+    rule: Rule = "descent"
+
+    def __post_init__(self) -> None:
+        if self.rule == "solve" and self.loss != "square":
+            raise ValueError(f'rule "solve" needs loss "square", not {self.loss!r}.')
 
     def pull(self, f: Array, targets: Array) -> Array:
         """The derivative (n,) of each example's loss by its output."""
@@ -225,11 +251,16 @@ class NtkNetwork:
     At most ``memory`` examples are remembered. When there would be more, a random half of them is
     dropped and the rest count double from then on, in training as in the covariance, which are so
     unchanged in expectation. (A diagonal covariance needs no examples and drops none.)
+
+    With ``rule="solve"`` ``now`` stays ``first``: the outputs are those of its linearisation, which are 0
+    before the first example, and all gradients are taken there. This needs the exact covariance.
     """
 
     def __init__(
         self, first: Network, training: Training, *, memory: int, diagonal: bool = False
     ) -> None:
+        if diagonal and training.rule == "solve":
+            raise ValueError('rule "solve" needs the exact covariance, not the diagonal one.')
         self.first = self.now = first
         self.training, self.memory, self.diagonal = training, memory, diagonal
         width, size = first.inner.shape
@@ -240,7 +271,11 @@ class NtkNetwork:
 
     def predict(self, x: Array) -> tuple[Array, Array]:
         """The outputs f (n,) and the variances g Z^-1 g (n,) for rows (n, D)."""
-        return self.now.value(x), self.covariance.variances(self.now.tangent(x))
+        tangents = self.now.tangent(x)
+        if self.training.rule == "solve":
+            assert isinstance(self.covariance, ExactCovariance)
+            return self.covariance.fitted(tangents, np.sqrt(self.weights) * self.targets)
+        return self.now.value(x), self.covariance.variances(tangents)
 
     def learn(self, x: Array, targets: Array, *, rng: np.random.Generator) -> None:
         """Count examples (n, D) with their targets (n,) in the covariance, then train on all."""
@@ -252,7 +287,9 @@ class NtkNetwork:
         all_x, all_targets, weights = all_x[kept], all_targets[kept], weights[kept]
         if len(kept) < len(self.x) + len(x):
             weights = weights * (len(self.x) + len(x)) / len(kept)
-        now = self._trained(all_x, all_targets, weights, rng=rng)
+        now = self.now
+        if self.training.rule == "descent":
+            now = self._trained(all_x, all_targets, weights, rng=rng)
         self._count(new, kept)
         self.now, self.x, self.targets, self.weights = now, all_x, all_targets, weights
 
