@@ -120,10 +120,11 @@ augmentation, D about 310; and of 200 finds. GenLin's update is exact, in blocks
     "bandits": Section(
         "Learners: as plain bandits",
         """The digits that come with scikit-learn as a bandit with ten arms: the picture is the context,
-the right digit pays. Both networks see pictures less their mean, of norm 1. Ours is one
-`NtkNetwork` per arm, solved in closed form (`rule="solve"`); calvera's trains after every round. Settings
-were chosen on three other seeds, calvera's by their first 300 rounds. `make bench-bandits` measures this,
-in an environment of its own.""",
+the right digit pays. Centred pictures are less their mean, of norm 1; the linear bandits choose between
+these and plain ones. Our network is one `NtkNetwork` per arm, solved in closed form (`rule="solve"`);
+calvera's trains after every round. Settings, the rewards' coding among them, were chosen on three other
+seeds, calvera's by their first 300 rounds. `make bench-bandits` measures this, in an environment of its
+own.""",
         bandits.peers,
     ),
     "signs": Section(

@@ -25,7 +25,7 @@ class Digits(NamedTuple):
 def digits(seed: int, rounds: int, centred: bool) -> Digits:
     """scikit-learn's bundled digits, drawn with replacement.
 
-    ``centred`` takes each pixel's mean off and gives each picture norm 1, which NeuralUCB assumes.
+    ``centred`` takes each pixel's mean off and gives each picture norm 1, as NeuralUCB assumes.
     """
     from sklearn.datasets import load_digits
 
@@ -74,36 +74,43 @@ class NeuralBandit:
 
 
 class MabWiser:
-    """MABWiser's LinUCB."""
+    """MABWiser's LinUCB; ``signed`` rewards are +1 and -1 instead of 1 and 0."""
 
-    def __init__(self, size: int, seed: int, *, alpha: float, ridge: float) -> None:
+    def __init__(
+        self, size: int, seed: int, *, alpha: float, ridge: float, signed: bool = False
+    ) -> None:
         from mabwiser.mab import MAB, LearningPolicy
 
         self.mab = MAB(
             list(range(ARMS)), LearningPolicy.LinUCB(alpha=alpha, l2_lambda=ridge), seed=seed
         )
         self.mab.fit([0], [0.0], np.zeros((1, size)))  # it cannot choose before it has seen a round
+        self.signed = signed
 
     def choose(self, x: np.ndarray) -> int:
         return int(self.mab.predict(x[None]))
 
     def learn(self, x: np.ndarray, arm: int, reward: float) -> None:
-        self.mab.partial_fit([arm], [reward], x[None])
+        self.mab.partial_fit([arm], [2 * reward - 1 if self.signed else reward], x[None])
 
 
 class River:
-    """River's LinUCBDisjoint; its exploration is one standard deviation."""
+    """River's LinUCBDisjoint; ``signed`` rewards are +1 and -1 instead of 1 and 0."""
 
-    def __init__(self, size: int, seed: int, *, alpha: float, beta: float) -> None:
+    def __init__(
+        self, size: int, seed: int, *, alpha: float, beta: float, signed: bool = False
+    ) -> None:
         from river.bandit import LinUCBDisjoint
 
         self.policy = LinUCBDisjoint(alpha=alpha, beta=beta, seed=seed)
+        self.signed = signed
 
     def choose(self, x: np.ndarray) -> int:
         return int(self.policy.pull(range(ARMS), context=dict(enumerate(x.tolist()))))
 
     def learn(self, x: np.ndarray, arm: int, reward: float) -> None:
-        self.policy.update(arm, dict(enumerate(x.tolist())), reward)
+        told = 2 * reward - 1 if self.signed else reward
+        self.policy.update(arm, dict(enumerate(x.tolist())), told)
 
 
 class Calvera:
@@ -204,27 +211,52 @@ class Contender(NamedTuple):
 
     kind: str
     make: Callable[..., Any]
-    settings: dict[str, Any]
+    settings: tuple[dict[str, Any], ...]
     explorations: tuple[float, ...]
     seeds: int = 10
     rounds: int = ROUNDS
 
 
-# explorations are chosen on these seeds, and the results are from seeds 0, 1, 2...
+# settings and explorations are chosen on these seeds, and the results are from seeds 0, 1, 2...
 TUNING_SEEDS = (100, 101, 102)
 EARLY = 300  # rounds that the slowest peers play with all seeds, and that tune
-CALVERA = {"ridge": 0.001, "rate": 0.01, "every": 1}
+PLAIN, CENTRED = {"centred": False}, {"centred": True}
+CALVERA = (CENTRED | {"ridge": 0.001, "rate": 0.01, "every": 1},)
 CONTENDERS = {
     "Sightline, logistic": Contender(
-        "linear", LinearBandit, {"ridge": 0.1, "eta": 4.0}, (0.3, 1.0, 3.0)
+        "linear",
+        LinearBandit,
+        (PLAIN | {"ridge": 0.1, "eta": 4.0}, CENTRED | {"ridge": 0.3, "eta": 4.0}),
+        (0.03, 0.1, 0.3, 1.0),
     ),
-    "MABWiser LinUCB": Contender("linear", MabWiser, {"ridge": 1.0}, (0.1, 0.3, 1.0)),
-    "River LinUCBDisjoint": Contender("linear", River, {"beta": 10.0}, (0.3, 1.0, 3.0)),
-    "calvera LinUCB": Contender("linear", calvera_linear, {"ridge": 1.0}, (1.0,), 1, EARLY),
+    "MABWiser LinUCB": Contender(
+        "linear",
+        MabWiser,
+        (
+            PLAIN | {"ridge": 1.0},
+            CENTRED | {"ridge": 0.3},
+            CENTRED | {"ridge": 0.3, "signed": True},
+        ),
+        (0.1, 0.3, 1.0),
+    ),
+    "River LinUCBDisjoint": Contender(
+        "linear",
+        River,
+        (
+            PLAIN | {"beta": 10.0},
+            CENTRED | {"beta": 10.0},
+            CENTRED | {"beta": 10.0, "signed": True},
+            CENTRED | {"beta": 30.0, "signed": True},
+        ),
+        (0.3, 1.0, 3.0, 10.0),
+    ),
+    "calvera LinUCB": Contender(
+        "linear", calvera_linear, (PLAIN | {"ridge": 1.0},), (1.0,), 1, EARLY
+    ),
     "Sightline, network": Contender(
         "neural",
         NeuralBandit,
-        {"ridge": 0.15, "width": 512, "scale": 0.3},
+        (CENTRED | {"ridge": 0.15, "width": 512, "scale": 0.3},),
         (0.012, 0.036, 0.1),
     ),
     "calvera NeuralUCB": Contender(
@@ -235,9 +267,12 @@ CONTENDERS = {
 
 
 def tuned(contender: Contender, rounds: int) -> dict[str, Any]:
-    """The contender's settings with the exploration that loses least on the tuning seeds."""
-    fixed = contender.settings | {"centred": contender.kind == "neural"}
-    choices = [fixed | {"alpha": alpha} for alpha in contender.explorations]
+    """The settings and the exploration that lose least on the tuning seeds."""
+    choices = [
+        settings | {"alpha": alpha}
+        for settings in contender.settings
+        for alpha in contender.explorations
+    ]
     if len(choices) == 1:
         return choices[0]
 
@@ -272,11 +307,11 @@ def peers(quick: bool, names: tuple[str, ...] = tuple(CONTENDERS)) -> str:
                 f"{np.mean(early):.0f}",
                 f"{np.mean(wrong):.0f} ({min(wrong)} to {max(wrong)})" if whole else "",
                 str(len(runs)),
-                f"{settings['alpha']:g}",
+                f"{'centred' if settings['centred'] else 'plain'}, {settings['alpha']:g}",
                 in_ms(statistics.median(run.seconds[:EARLY].mean() for run in runs)),
                 in_ms(statistics.median(run.seconds.mean() for run in runs)) if whole else "",
             ]
         )
     columns = ["bandit", "kind", f"wrong of the first {EARLY}", f"wrong of {ROUNDS} (range)"]
     times = [f"per round, first {EARLY}", f"per round, all {ROUNDS}"]
-    return table([*columns, "seeds", "exploration", *times], rows)
+    return table([*columns, "seeds", "pictures, exploration", *times], rows)
