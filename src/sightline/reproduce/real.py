@@ -332,7 +332,7 @@ def page(setting: Setting, rows: Mapping[str, Sequence[Sequence[Row]]]) -> str:
     every = [row for of in rows.values() for of_seed in of for row in of_seed]
     walls = [row["wall_s"] for row in every]
     parts.append(
-        f"{len(every)} episodes; periods of control in touch with anything: "
+        f"{len(every)} episodes; sixtieths of a second in touch with anything: "
         f"{sum(row['collisions'] for row in every)}; worst error of the estimated position "
         f"{max(row['worst_error'] for row in every):.3f} m; wall time of an episode, planning included: "
         f"median {np.median(walls):.1f} s, longest {max(walls):.1f} s."

@@ -8,14 +8,14 @@ measurement.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil, inf, isfinite, pi
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sightline.detect import Detection, Detector, Frame, SimulatedDetector
 from sightline.errors import UnknownObjectError, WorldError
-from sightline.maps import Points
+from sightline.maps import Points, as_point, as_points
 from sightline.places import Scenario
 from sightline.records import Position, as_position
 from sightline.site import Site
@@ -106,11 +106,12 @@ class BulletWorld:
         )
         self._things = {name: shape_of(name) for name in self.site.home.objects}
         self._streams = rng.spawn(2)
-        self._detector = detector or SimulatedDetector(
-            rng=self._streams[1],
-            sizes={name: one.outline_m for name, one in self._things.items()},
-            true_positive_rate=TRUE_POSITIVE_RATE,
-        )
+        if detector is None:
+            sizes = {name: one.outline_m for name, one in self._things.items()}
+            detector = SimulatedDetector(
+                rng=self._streams[1], sizes=sizes, true_positive_rate=TRUE_POSITIVE_RATE
+            )
+        self._detector = detector
         self.reset()
 
     def reset(
@@ -122,18 +123,20 @@ class BulletWorld:
         boxes: ArrayLike | None = None,
     ) -> None:
         """Begin an episode: a start, objects and boxes at positions; what is not given is drawn."""
-        for name in positions or {}:
-            self._known(name)
+        given = {name: self._on_map(name, at) for name, at in (positions or {}).items()}
+        at_boxes = None if boxes is None else as_points(boxes).reshape(-1, 2)
+        stand = None if start is None else self.site.free.require(start)
         if yaw is not None and not isfinite(yaw):
             raise ValueError(f"yaw must be finite, not {yaw}.")
+        # nothing is drawn before all that is given has been checked: a refused reset shifts no episode
         (household,), (sensing,) = (stream.spawn(1) for stream in self._streams)
         drawn = household.integers(len(self.site.standing)), household.uniform(-pi, pi)
-        at = self.site.standing[drawn[0]] if start is None else self.site.free.require(start)
+        at = self.site.standing[drawn[0]] if stand is None else stand
         pose = (*as_position(at), float(drawn[1] if yaw is None else yaw))
         self.close()
         self._engine = Engine(self._scene)
-        put_things(self._engine, self._scene, self._things, positions or {}, rng=household)
-        put_boxes(self._engine, self.site, at, self.boxes, boxes, rng=household)
+        put_things(self._engine, self._scene, self._things, given, rng=household)
+        put_boxes(self._engine, self.site, at, self.boxes, at_boxes, rng=household)
         body, localising, detecting = sensing.spawn(3)
         self.robot = Robot(self._engine, pose, rng=body, build=self._build)
         self._nav = Navigator(
@@ -152,6 +155,12 @@ class BulletWorld:
         """End the simulation."""
         if hasattr(self, "_engine"):
             self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *why: object) -> None:
+        self.close()
 
     @property
     def position(self) -> Position:
@@ -226,13 +235,14 @@ class BulletWorld:
 
     def _come_near(self, sighting: Position) -> bool:
         """Drive within grasp range of a sighting; to another spot if the way to the first is blocked."""
-        goal: Position | None = self.site.within_reach(self._inside(), sighting, REACH_M)
         tried: list[Position] = []
-        while goal is not None and len(tried) < SPOTS:
+        while len(tried) < SPOTS:
+            goal = self._spot(sighting, REACH_M, farther_m=0.05, apart_from=tried, gap_m=SPOT_GAP_M)
+            if goal is None:
+                break
             if self._drive(goal, self._unwatched, []).status is DriveStatus.ARRIVED:
                 return True
             tried.append(goal)
-            goal = self._spot(sighting, REACH_M, tried, SPOT_GAP_M)
         return False
 
     def _is_convinced(self, thing: str, sighting: Position, sighted_from: Position) -> bool:
@@ -247,7 +257,9 @@ class BulletWorld:
             if shown and _gap(self.position, sighted_from) >= APART_M:
                 return True
             views.append(self.position)
-            beside = self._spot(sighting, BESIDE_M, views, APART_M)
+            beside = self._spot(
+                sighting, BESIDE_M, farther_m=BESIDE_M / 2, apart_from=views, gap_m=APART_M
+            )
             if beside is None:
                 return shown
             if self._drive(beside, self._unwatched, []).status is not DriveStatus.ARRIVED:
@@ -268,15 +280,25 @@ class BulletWorld:
         return Drive(status, driven, self.position, seen[-1] if seen else None)
 
     def _spot(
-        self, at: Position, within_m: float, apart_from: list[Position], gap_m: float
+        self,
+        at: Position,
+        within_m: float,
+        *,
+        farther_m: float,
+        apart_from: list[Position],
+        gap_m: float,
     ) -> Position | None:
         """The nearest point by way within so much of a position, with gaps to all others; or none.
 
-        Where no point is within so much, those up to so much farther than the nearest of all count.
+        Where no point is within so much, those up to ``farther_m`` more than the nearest of all count.
+        Only points that have the position in view do, if there are any: not behind a wall.
         """
         standing = self.site.standing
         gaps = np.hypot(*(standing - np.asarray(at)).T)
-        fit = gaps <= max(within_m, gaps.min() + within_m / 2)
+        fit = self.site.seers(at)
+        if not fit.any():
+            fit[:] = True
+        fit &= gaps <= max(within_m, gaps[fit].min() + farther_m)
         for other in apart_from:
             fit &= np.hypot(*(standing - np.asarray(other)).T) >= gap_m
         if not fit.any():
@@ -351,7 +373,7 @@ class BulletWorld:
         """Keep the account of what truly happens."""
         now = self.robot.pose
         self.truth.driven_m += _gap(now[:2], self._last[:2])
-        self.truth.collisions += self._engine.touched(self.robot.body)
+        self.truth.collisions = self.robot.contacts
         self.truth.error_m.append(_gap(now[:2], self._nav.pose[:2]))
         self._last = now
 
@@ -359,6 +381,14 @@ class BulletWorld:
         if self._localisation == "noisy truth":
             return NoisyTruth(lambda: self.robot.pose, rng=rng)
         return ParticleFilter(self._chart.lidar, pose, rng=rng)
+
+    def _on_map(self, thing: str, position: ArrayLike) -> Points:
+        """A position that is asked for a thing, checked."""
+        self._known(thing)
+        at = as_point(position)
+        if not self.site.home.map.contains(at):
+            raise WorldError(f"The {thing} cannot lie at {at.tolist()}: that is outside the map.")
+        return at
 
     def _known(self, thing: str) -> None:
         if thing not in self._things:

@@ -14,9 +14,10 @@ from sightline.detect import Camera
 from sightline.maps import Points
 from sightline.worlds.engine import STEP_S, Engine
 from sightline.worlds.localise import Pose, wrapped
+from sightline.worlds.scenes import EYE_M
 
 # these follow robot.urdf
-RADIUS_M, WHEEL_M, TRACK_M, EYE_M = 0.25, 0.08, 0.38, 1.2
+RADIUS_M, WHEEL_M, TRACK_M = 0.25, 0.08, 0.38  # and so does EYE_M of the scenes
 LEFT, RIGHT, NECK = 0, 1, 2  # joints
 EYE_AHEAD_M = 0.06  # the lens is so far before the neck
 MOTOR_NM, NECK_NM = 12.0, 8.0
@@ -69,6 +70,7 @@ class Robot:
         with as_file(files("sightline.worlds").joinpath("robot.urdf")) as urdf:
             self.body = engine.load_robot(urdf, pose)
         self._wheel_sizes = 1 + self.build.wheel_error * rng.standard_normal(2)
+        self.contacts = 0
         self.drive(0.0, 0.0)
         self.turn_head(0.0)
         engine.step(0.1)
@@ -100,7 +102,10 @@ class Robot:
             self._motor(joint, rate, MOTOR_NM)
 
     def roll(self, seconds: float, speed_m_s: float, turn_rad_s: float) -> None:
-        """Let time pass while the wheels' set-points go evenly from where they are to new ones."""
+        """Let time pass while the wheels' set-points go evenly from where they are to new ones.
+
+        ``contacts`` counts the sixtieths of a second that end in touch with anything but the floor.
+        """
         count = max(1, round(seconds / (4 * STEP_S)))
         before = self.speeds
         for i in range(1, count + 1):
@@ -110,6 +115,7 @@ class Robot:
                 before[1] + share * (turn_rad_s - before[1]),
             )
             self.engine.step(seconds / count)
+            self.contacts += self.engine.touched(self.body)
 
     def odometry(self) -> tuple[float, float]:
         """Metres forward and radians turned since it was last asked, as the wheels tell."""
@@ -142,7 +148,7 @@ class Robot:
 
     def turn_head(self, bearing_rad: float) -> None:
         """Have the neck hold a bearing, 0 being straight ahead, from now on."""
-        now = self.head_rad
+        now = self._neck_rad()
         self.engine.call(
             "setJointMotorControl2", self.body, NECK, self.engine.position_control,
             targetPosition=now + wrapped(bearing_rad - now), force=NECK_NM, maxVelocity=NECK_RAD_S,
@@ -151,7 +157,7 @@ class Robot:
     @property
     def head_rad(self) -> float:
         """Where the head looks, from straight ahead."""
-        return float(self.engine.call("getJointState", self.body, NECK)[0])
+        return wrapped(self._neck_rad())
 
     def camera(self, pose: Pose) -> Camera:
         """The camera of the head as it now stands, if the robot is at a pose."""
@@ -162,6 +168,10 @@ class Robot:
             self.build.width_px, self.build.height_px, self.build.field_of_view_rad, lens,
             look, self.build.pitch_rad,
         )  # fmt: skip
+
+    def _neck_rad(self) -> float:
+        """The angle of the neck's joint, whole turns included."""
+        return float(self.engine.call("getJointState", self.body, NECK)[0])
 
     def _wheel_angles(self) -> NDArray[np.float64]:
         return np.array([self.engine.call("getJointState", self.body, j)[0] for j in (LEFT, RIGHT)])

@@ -203,25 +203,35 @@ def _legs(polygon: poly.Polygon, height_m: float, colour: Colour) -> list[Prism]
 
 
 def _shelf(home: Scenario, surface: Surface, colour: Colour) -> tuple[list[Prism], float]:
-    """Boards between panels on those sides before which nobody can stand."""
+    """Boards between panels, open at the front."""
     polygon, top = surface.polygon, surface.height_m
     boards = np.arange(BOARD_STEP_M / 2, top - BOARD_STEP_M / 2, BOARD_STEP_M)
     heights = [*boards.tolist(), top - BOARD_M]
     parts = [Prism(polygon, z, z + BOARD_M, colour) for z in heights]
-    centre = polygon.mean(axis=0)
-    lengths = np.hypot(*(np.roll(polygon, -1, axis=0) - polygon).T)
+    fronts = _fronts(home, polygon)
     for i in range(4):
-        a, b = polygon[i], polygon[(i + 1) % 4]
-        middle = (a + b) / 2
-        outward = (middle - centre) / np.hypot(*(middle - centre))
-        before = middle + ASIDE_M * outward
-        is_long = lengths[i] >= lengths.mean() - 1e-9
-        if is_long and bool(home.map.look_up(home.map.free, before, False)):
-            continue
-        panel = np.array([a, b, b - BOARD_M * outward, a - BOARD_M * outward])
-        parts.append(Prism(panel, 0.0, top, colour))
+        if i not in fronts:
+            a, b = polygon[i], polygon[(i + 1) % 4]
+            inward = BOARD_M * _outward(polygon, i)
+            parts.append(Prism(np.array([a, b, b - inward, a - inward]), 0.0, top, colour))
     rest = max((z for z in heights if z + BOARD_M <= REACH_M), default=heights[0])
     return parts, rest + BOARD_M
+
+
+def _fronts(home: Scenario, polygon: poly.Polygon) -> list[int]:
+    """The long sides of a quadrangle before which the floor is free; all long ones if none is."""
+    ends = np.roll(polygon, -1, axis=0)
+    lengths = np.hypot(*(ends - polygon).T)
+    long = [i for i in range(4) if lengths[i] >= lengths.mean() - 1e-9]
+    before = {i: (polygon[i] + ends[i]) / 2 + ASIDE_M * _outward(polygon, i) for i in long}
+    free = [i for i in long if bool(home.map.look_up(home.map.free, before[i], False))]
+    return free or long
+
+
+def _outward(polygon: poly.Polygon, side: int) -> Points:
+    """The unit vector from the centre of a quadrangle to the middle of a side."""
+    away = (polygon[side] + polygon[(side + 1) % 4]) / 2 - polygon.mean(axis=0)
+    return np.asarray(away / np.hypot(*away))
 
 
 def _inwards(polygon: poly.Polygon, position: Points, gap_m: float) -> Points:

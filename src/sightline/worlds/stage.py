@@ -26,7 +26,7 @@ class Truth:
     """What really happened in an episode, for measurement.
 
     ``in_view`` counts the pictures that show at least 20 pixels of a thing, ``sighted`` those in which it
-    was also detected under its name where it lies; ``collisions`` the periods of control that ended in
+    was also detected under its name where it lies; ``collisions`` the sixtieths of a second that ended in
     touch with anything but the floor, ``blocked`` the drives that did not arrive, ``error_m`` are the
     errors of the estimated position at the end of each period.
     """
