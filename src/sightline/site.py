@@ -2,6 +2,7 @@
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -116,10 +117,39 @@ class Site:
 
         Where none is within reach, of those that are nearest to the position.
         """
-        gaps = np.hypot(*(self.standing - as_point(there)).T)
-        near = np.flatnonzero(gaps <= max(reach_m, gaps.min() + 1e-9))
-        away = self.ways.away(here, self.standing[near])
-        return as_position(self.standing[near[away.argmin()]])
+        spot = self.spot_near(here, there, reach_m)
+        assert spot is not None  # with no others to keep away from there is always one
+        return spot
+
+    def spot_near(
+        self,
+        here: Position,
+        there: ArrayLike,
+        within_m: float,
+        *,
+        farther_m: float = 1e-9,
+        seeing: bool = False,
+        apart_from: Sequence[Position] = (),
+        gap_m: float = 0.0,
+    ) -> Position | None:
+        """The standing point nearest by way to ``here`` of those near a position; None if there is none.
+
+        Near are those within ``within_m``, or else up to ``farther_m`` farther than the nearest. With
+        ``seeing`` only points that have the position in view count, if there are any: none behind a wall.
+        Those less than ``gap_m`` from a position of ``apart_from`` are left out.
+        """
+        at = as_point(there)
+        gaps = np.hypot(*(self.standing - at).T)
+        fit = self.seers(at) if seeing else np.ones(len(gaps), dtype=bool)
+        if not fit.any():
+            fit[:] = True
+        fit &= gaps <= max(within_m, gaps[fit].min() + farther_m)
+        for other in apart_from:
+            fit &= np.hypot(*(self.standing - np.asarray(other)).T) >= gap_m
+        if not fit.any():
+            return None
+        away = self.ways.away(here, self.standing[fit])
+        return as_position(self.standing[fit][away.argmin()])
 
     @cached_property
     def _seers_of_cells(self) -> sparse.csr_array:

@@ -21,6 +21,7 @@ from sightline.learn.protocol import Learner
 from sightline.maps import Points
 from sightline.metrics import PHYSICAL_RULE, Interval, compare, interval, spl
 from sightline.places import Scenario
+from sightline.plan.problem import Planner
 from sightline.records import Episode, Outcome
 from sightline.search import Searcher
 from sightline.site import Site
@@ -151,74 +152,83 @@ def _check(seeds: int, jobs: int, methods: Sequence[str]) -> None:
 
 def run_cell(cells: Path, setting: Setting, task: tuple[str, int]) -> None:
     """Train one method with one seed in the grid world, search in physics, and write the rows."""
-    method, seed = METHODS[task[0]], task[1]
-    home = Scenario.load(setting.scenario, distribution=setting.distribution)
-    site = physical_site(home)
-    points = farthest_points(site.free, setting.points, rng=_stream(setting, seed, "points"))
-    rng = _stream(setting, seed, method.name)
-    learner: Learner = build(
-        LEARNERS[method.learner], method.learner_settings, rng, f"learner {method.learner}"
-    )
-    train(site, points, learner, method, setting, seed, rng)
-    rows = evaluate(site, points, learner, method, setting, seed, rng)
-    _store(cells, setting, *task, rows)
+    trial = Trial.of(setting, METHODS[task[0]], task[1])
+    trial.train()
+    _store(cells, setting, *task, trial.evaluate())
 
 
-def train(
-    site: Site,
-    points: Points,
-    learner: Learner,
-    method: Method,
-    setting: Setting,
-    seed: int,
-    rng: np.random.Generator,
-) -> None:
-    """The paper's training on a snapshot of the map: a disc of sight, failures with P(E), a budget."""
-    if method.training_episodes == 0:
-        return
-    snapshot = replace(site, sensor=Sensor(range_m=setting.training_range_m, kind="disc"))
-    name = method.training_planner or method.planner
-    settings = (
-        method.training_planner_settings if method.training_planner else method.planner_settings
-    )
-    planner = build(PLANNERS[name], settings, rng, f"planner {name}")
-    searcher = Searcher(snapshot, learner=learner, planner=planner, points=points)
-    world = GridWorld(snapshot, rng=rng.spawn(1)[0])
-    drawn = draw_episodes(
-        snapshot, setting.training_episodes, setting.blind_rate, _stream(setting, seed, "training")
-    )
-    for one in drawn:
-        world.reset(start=one.start, positions={one.thing: one.position}, blind=one.blind)
-        searcher.search(one.thing, world=world, rng=rng, budget_m=setting.budget_m, approach=False)
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One method with one seed, about to be trained and evaluated. It is played once."""
 
+    setting: Setting
+    method: Method
+    seed: int
+    site: Site
+    points: Points
+    learner: Learner
+    rng: np.random.Generator
 
-def evaluate(
-    site: Site,
-    points: Points,
-    learner: Learner,
-    method: Method,
-    setting: Setting,
-    seed: int,
-    rng: np.random.Generator,
-) -> list[Row]:
-    """Search in physics with frozen parameters; a row for each episode."""
-    planner = build(
-        PLANNERS[method.planner], method.planner_settings, rng, f"planner {method.planner}"
-    )
-    searcher = Searcher(site, learner=learner, planner=planner, points=points)
-    world = BulletWorld(site, rng=_stream(setting, seed, "physics"), boxes=setting.boxes)
-    rows = []
-    for number in range(setting.episodes):
-        if number:
-            world.reset()
-        thing = site.home.objects[number % len(site.home.objects)]
-        least, began = world.least_way_m(thing), time.perf_counter()
-        episode = searcher.search(
-            thing, world=world, rng=rng, budget_m=setting.budget_m, learn=False
+    @classmethod
+    def of(cls, setting: Setting, method: Method, seed: int) -> "Trial":
+        """Build the site and the learner, draw the points; the same for the same seed."""
+        home = Scenario.load(setting.scenario, distribution=setting.distribution)
+        site = physical_site(home)
+        points = farthest_points(site.free, setting.points, rng=_stream(setting, seed, "points"))
+        rng = _stream(setting, seed, method.name)
+        learner = build(
+            LEARNERS[method.learner], method.learner_settings, rng, f"learner {method.learner}"
         )
-        rows.append(_row(number, thing, episode, world, least, time.perf_counter() - began))
-    world.close()
-    return rows
+        return cls(setting, method, seed, site, points, learner, rng)
+
+    def train(self) -> None:
+        """The paper's training on a snapshot of the map: a disc of sight, failures, a budget."""
+        setting, method = self.setting, self.method
+        if method.training_episodes == 0:
+            return
+        snapshot = replace(self.site, sensor=Sensor(range_m=setting.training_range_m, kind="disc"))
+        searcher = Searcher(
+            snapshot,
+            learner=self.learner,
+            planner=self._planner(
+                method.training_planner or method.planner,
+                method.training_planner_settings
+                if method.training_planner
+                else method.planner_settings,
+            ),
+            points=self.points,
+        )
+        world = GridWorld(snapshot, rng=self.rng.spawn(1)[0])
+        stream = _stream(setting, self.seed, "training")
+        for one in draw_episodes(snapshot, setting.training_episodes, setting.blind_rate, stream):
+            world.reset(start=one.start, positions={one.thing: one.position}, blind=one.blind)
+            searcher.search(
+                one.thing, world=world, rng=self.rng, budget_m=setting.budget_m, approach=False
+            )
+
+    def evaluate(self) -> list[Row]:
+        """Search in physics with frozen parameters; a row for each episode."""
+        setting, things = self.setting, self.site.home.objects
+        planner = self._planner(self.method.planner, self.method.planner_settings)
+        searcher = Searcher(self.site, learner=self.learner, planner=planner, points=self.points)
+        rows = []
+        stream = _stream(setting, self.seed, "physics")
+        with BulletWorld(self.site, rng=stream, boxes=setting.boxes) as world:
+            for number in range(setting.episodes):
+                if number:
+                    world.reset()
+                thing = things[number % len(things)]
+                least, began = world.least_way_m(thing), time.perf_counter()
+                episode = searcher.search(
+                    thing, world=world, rng=self.rng, budget_m=setting.budget_m, learn=False
+                )
+                wall_s = time.perf_counter() - began
+                rows.append(_row(number, thing, episode, world, least, wall_s))
+        return rows
+
+    def _planner(self, name: str, settings: Mapping[str, Any]) -> Planner:
+        planner: Planner = build(PLANNERS[name], settings, self.rng, f"planner {name}")
+        return planner
 
 
 def _row(

@@ -237,7 +237,10 @@ class BulletWorld:
         """Drive within grasp range of a sighting; to another spot if the way to the first is blocked."""
         tried: list[Position] = []
         while len(tried) < SPOTS:
-            goal = self._spot(sighting, REACH_M, farther_m=0.05, apart_from=tried, gap_m=SPOT_GAP_M)
+            goal = self.site.spot_near(
+                self._inside(), sighting, REACH_M,
+                farther_m=0.05, seeing=True, apart_from=tried, gap_m=SPOT_GAP_M,
+            )  # fmt: skip
             if goal is None:
                 break
             if self._drive(goal, self._unwatched, []).status is DriveStatus.ARRIVED:
@@ -257,9 +260,10 @@ class BulletWorld:
             if shown and _gap(self.position, sighted_from) >= APART_M:
                 return True
             views.append(self.position)
-            beside = self._spot(
-                sighting, BESIDE_M, farther_m=BESIDE_M / 2, apart_from=views, gap_m=APART_M
-            )
+            beside = self.site.spot_near(
+                self._inside(), sighting, BESIDE_M,
+                farther_m=BESIDE_M / 2, seeing=True, apart_from=views, gap_m=APART_M,
+            )  # fmt: skip
             if beside is None:
                 return shown
             if self._drive(beside, self._unwatched, []).status is not DriveStatus.ARRIVED:
@@ -278,33 +282,6 @@ class BulletWorld:
         }[ended]
         driven = self.truth.driven_m - before
         return Drive(status, driven, self.position, seen[-1] if seen else None)
-
-    def _spot(
-        self,
-        at: Position,
-        within_m: float,
-        *,
-        farther_m: float,
-        apart_from: list[Position],
-        gap_m: float,
-    ) -> Position | None:
-        """The nearest point by way within so much of a position, with gaps to all others; or none.
-
-        Where no point is within so much, those up to ``farther_m`` more than the nearest of all count.
-        Only points that have the position in view do, if there are any: not behind a wall.
-        """
-        standing = self.site.standing
-        gaps = np.hypot(*(standing - np.asarray(at)).T)
-        fit = self.site.seers(at)
-        if not fit.any():
-            fit[:] = True
-        fit &= gaps <= max(within_m, gaps[fit].min() + farther_m)
-        for other in apart_from:
-            fit &= np.hypot(*(standing - np.asarray(other)).T) >= gap_m
-        if not fit.any():
-            return None
-        away = self.site.ways.away(self._inside(), standing[fit])
-        return as_position(standing[fit][away.argmin()])
 
     def _inside(self) -> Position:
         """Where the robot is, or the nearest navigable point."""
