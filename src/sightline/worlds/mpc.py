@@ -7,7 +7,7 @@ prediction of the period before, one period on, is always at hand as a way to st
 
 from dataclasses import dataclass
 from enum import StrEnum
-from math import atan2, cos, exp, hypot, inf, isfinite, pi, sin, sqrt
+from math import atan2, cos, exp, hypot, inf, isfinite, sin, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from scipy.ndimage import maximum_filter1d
 from sightline._kernels import mpc as kernels
 from sightline._kernels.clearance import clearance
 from sightline.maps import Field, OccupancyMap, Points, as_points
+from sightline.worlds.localise import wrapped
 from sightline.worlds.mpc_qp import INPUTS, PLANNED, Array, Motion, Qp, Task, Weights
 
 HORIZON_S = 2.0
@@ -206,7 +207,7 @@ class Mpc:
                 [x + speed * cos(yaw + turn / 2), y + speed * sin(yaw + turn / 2), yaw + turn]
             )
             off = measured[:3] - rolled
-            off[2] = _wrapped(off[2])
+            off[2] = wrapped(off[2])
             lost = hypot(off[0], off[1]) > LOST_M or abs(off[2]) > LOST_RAD
             rolled += off if lost else self._gain * off
             self._pose = np.concatenate([rolled, measured[3:]])
@@ -270,7 +271,7 @@ class Mpc:
         dx, dy = aim - start[:2]
         if hypot(dx, dy) < 0.3 * self.limits.goal_tolerance_m:
             return 0.0
-        return _wrapped(atan2(dy, dx) - start[2])
+        return wrapped(atan2(dy, dx) - start[2])
 
     def _must_turn(self, start: Array, off: float) -> bool:
         begin = TURN_FROM if start[3] < CREEP_M_S else TURN_MOVING
@@ -394,11 +395,6 @@ def _motion(limits: Limits, period_s: float) -> Motion:
         np.array([limits.speed_m_s, limits.turn_rad_s]),
         np.array([limits.acceleration_m_s2, limits.turn_acceleration_rad_s2]) * period_s,
     )
-
-
-def _wrapped(angle: float) -> float:
-    """The same angle in -pi to pi."""
-    return float((angle + pi) % (2 * pi) - pi)
 
 
 def _sampled(corners: Points) -> tuple[Array, float]:
