@@ -112,6 +112,7 @@ class BulletWorld:
                 rng=self._streams[1], sizes=sizes, true_positive_rate=TRUE_POSITIVE_RATE
             )
         self._detector = detector
+        self._engine = Engine(self._scene)
         self.reset()
 
     def reset(
@@ -133,8 +134,9 @@ class BulletWorld:
         drawn = household.integers(len(self.site.standing)), household.uniform(-pi, pi)
         at = self.site.standing[drawn[0]] if stand is None else stand
         pose = (*as_position(at), float(drawn[1] if yaw is None else yaw))
-        self.close()
-        self._engine = Engine(self._scene)
+        if not self._engine.is_open:
+            self._engine = Engine(self._scene)
+        self._engine.clear()
         put_things(self._engine, self._scene, self._things, given, rng=household)
         put_boxes(self._engine, self.site, at, self.boxes, at_boxes, rng=household)
         body, localising, detecting = sensing.spawn(3)
@@ -153,8 +155,7 @@ class BulletWorld:
 
     def close(self) -> None:
         """End the simulation."""
-        if hasattr(self, "_engine"):
-            self._engine.close()
+        self._engine.close()
 
     def __enter__(self) -> Self:
         return self

@@ -33,6 +33,9 @@ DROP_M = 0.003  # things are set down from this height
 LIGHT = (-4.0, -3.0, 8.0)
 
 
+Mesh = tuple[Points, NDArray[np.int64]]  # vertices (n, 3), faces (m, 3)
+
+
 class Picture(NamedTuple):
     """Colours (h, w, 3) uint8, depth (h, w) metres along the axis (inf: nothing), bodies (h, w)."""
 
@@ -70,14 +73,17 @@ def _silenced() -> Iterator[None]:
 
 @dataclass(eq=False)
 class Engine:
-    """One simulation: the scene's bodies, the things on them, and the robot's body.
+    """One simulation: the scene's bodies, the things on them, boxes, and the robot's body.
 
-    Everything in it follows from the calls made, in their order: equal calls give equal results.
+    Everything in it follows from the calls made since it was new or cleared, in their order: equal calls
+    give equal results.
     """
 
     scene: Scene
     things: dict[str, int] = field(default_factory=dict, init=False)
     time_s: float = field(default=0.0, init=False)
+    _movable: list[int] = field(default_factory=list, init=False)
+    _shapes: dict[str, tuple[int, int]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._p = bullet()
@@ -102,6 +108,11 @@ class Engine:
     ) -> None:
         self.close()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it can still be used."""
+        return bool(self._client >= 0)
+
     def close(self) -> None:
         """End the simulation, if it has not ended yet."""
         if self._client >= 0:
@@ -111,6 +122,14 @@ class Engine:
     def __del__(self) -> None:
         if getattr(self, "_client", -1) >= 0:
             self.close()
+
+    def clear(self) -> None:
+        """Take away all but the scene, and begin anew."""
+        for body in reversed(self._movable):
+            self.call("removeBody", body)
+        self._movable.clear()
+        self.things.clear()
+        self.time_s = 0.0
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Call a function of PyBullet in this simulation."""
@@ -141,15 +160,13 @@ class Engine:
         body = int(self.call("loadURDF", str(file), [x, y, 0.001], turn))
         for link in range(-1, self.call("getNumJoints", body)):
             self.call("setCollisionFilterGroupMask", body, link, ROBOT, BODIES)
+        self._movable.append(body)
         return body
 
     def put(self, thing: Thing, at: tuple[float, float, float], yaw: float) -> int:
         """Set a thing down (x, y, z of what it stands on), turned by a yaw."""
         x, y, z = at
-        hull = self.call(
-            "createCollisionShape", self._p.GEOM_MESH, vertices=thing.vertices.tolist()
-        )
-        shape = self._visual([(thing.vertices, thing.faces)], thing.colour)
+        hull, shape = self._shapes_of(thing.name, (thing.vertices, thing.faces), thing.colour)
         turn = self._p.getQuaternionFromEuler([0, 0, yaw])
         heavy = [0, 0, thing.height_m / 3]
         body = int(
@@ -163,6 +180,7 @@ class Engine:
         self.call("changeDynamics", body, -1, lateralFriction=0.8, rollingFriction=0.002,
                   spinningFriction=0.002, linearDamping=0.1, angularDamping=0.3)  # fmt: skip
         self.things[thing.name] = body
+        self._movable.append(body)
         return body
 
     def settle(self) -> None:
@@ -186,9 +204,12 @@ class Engine:
         """A box that stands on the floor and that no map knows."""
         half = side_m / 2
         square = np.array([(-half, -half), (half, -half), (half, half), (-half, half)])
-        prism = Prism(square + centre, 0.0, height_m, BOX_COLOUR)
-        self._show([prism], BOX_COLOUR)
-        return self._solid(prism)[0]
+        mesh = prism_mesh(Prism(square, 0.0, height_m, BOX_COLOUR))
+        hull, seen = self._shapes_of(f"box {side_m} {height_m}", mesh, BOX_COLOUR)
+        x, y = centre.tolist()
+        body = int(self.call("createMultiBody", 0, hull, seen, [x, y, 0.0]))
+        self._movable.append(body)
+        return body
 
     def rays(self, starts: ArrayLike, ends: ArrayLike) -> NDArray[np.float64]:
         """Shares (n,) of the ways from starts to ends (n, 3) that are free; 1 where nothing is hit."""
@@ -242,6 +263,13 @@ class Engine:
         for colour, prisms in colours.items():
             self._show(prisms, colour)
 
+    def _shapes_of(self, name: str, mesh: Mesh, colour: Colour) -> tuple[int, int]:
+        """What collides and what is seen of a mesh; made once, as PyBullet never frees shapes."""
+        if name not in self._shapes:
+            hull = self.call("createCollisionShape", self._p.GEOM_MESH, vertices=mesh[0].tolist())
+            self._shapes[name] = int(hull), self._visual([mesh], colour)
+        return self._shapes[name]
+
     def _solid(self, prism: Prism) -> list[int]:
         """What collides of a prism: one body, or one for each triangle if it is not convex."""
         parts = [np.arange(len(prism.polygon))]
@@ -261,7 +289,7 @@ class Engine:
         shape = self._visual([prism_mesh(prism) for prism in prisms], colour)
         self.call("createMultiBody", 0, -1, shape, [0, 0, 0])
 
-    def _visual(self, meshes: list[tuple[Points, NDArray[np.int64]]], colour: Colour) -> int:
+    def _visual(self, meshes: list[Mesh], colour: Colour) -> int:
         """A shape with flat faces: each face has corners and normals of its own."""
         corners = np.vstack([vertices[faces].reshape(-1, 3) for vertices, faces in meshes])
         a, b, c = corners.reshape(-1, 3, 3).transpose(1, 0, 2)
@@ -277,7 +305,7 @@ class Engine:
         )  # fmt: skip
 
 
-def prism_mesh(prism: Prism) -> tuple[Points, NDArray[np.int64]]:
+def prism_mesh(prism: Prism) -> Mesh:
     """Vertices (2 n, 3) and faces (m, 3) of a prism, counter-clockwise from outside."""
     rim = prism.polygon if poly.signed_area(prism.polygon) > 0 else prism.polygon[::-1]
     n = len(rim)
