@@ -4,6 +4,7 @@ import importlib.util
 import statistics
 import time
 from collections.abc import Callable
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from benchmarks.race import in_ms, table
 from sightline.learn.newton import OnlineLogistic
 from sightline.learn.ntk import Network, NtkNetwork, Training
+from sightline.metrics import compare
 
 ARMS, ROUNDS = 10, 2000
 
@@ -227,7 +229,7 @@ CONTENDERS = {
         "linear",
         LinearBandit,
         (PLAIN | {"ridge": 0.1, "eta": 4.0}, CENTRED | {"ridge": 0.3, "eta": 4.0}),
-        (0.03, 0.1, 0.3, 1.0),
+        (0.01, 0.03, 0.1, 0.3, 1.0),
     ),
     "MABWiser LinUCB": Contender(
         "linear",
@@ -237,7 +239,7 @@ CONTENDERS = {
             CENTRED | {"ridge": 0.3},
             CENTRED | {"ridge": 0.3, "signed": True},
         ),
-        (0.1, 0.3, 1.0),
+        (0.03, 0.1, 0.3, 1.0),
     ),
     "River LinUCBDisjoint": Contender(
         "linear",
@@ -248,7 +250,7 @@ CONTENDERS = {
             CENTRED | {"beta": 10.0, "signed": True},
             CENTRED | {"beta": 30.0, "signed": True},
         ),
-        (0.3, 1.0, 3.0, 10.0),
+        (0.3, 1.0, 3.0, 10.0, 30.0),
     ),
     "calvera LinUCB": Contender(
         "linear", calvera_linear, (PLAIN | {"ridge": 1.0},), (1.0,), 1, EARLY
@@ -285,7 +287,7 @@ def tuned(contender: Contender, rounds: int) -> dict[str, Any]:
 
 def peers(quick: bool, names: tuple[str, ...] = tuple(CONTENDERS)) -> str:
     """Wrong choices on scikit-learn's digits; each arm has a model or a part of the input of its own."""
-    rows = []
+    rows, wrong = [], {}
     for name in names:
         contender = CONTENDERS[name]
         module = {"Sightline,": "sklearn"}.get(name.split()[0], name.split()[0].lower())
@@ -297,21 +299,42 @@ def peers(quick: bool, names: tuple[str, ...] = tuple(CONTENDERS)) -> str:
         play(contender.make, TUNING_SEEDS[0], 20, **settings)  # loads and compiles
         seeds = range(min(contender.seeds, 2 if quick else 10))
         runs = [play(contender.make, seed, rounds, **settings) for seed in seeds]
-        early = [run.wrong[:EARLY].sum() for run in runs]
-        wrong = [run.wrong.sum() for run in runs]
-        whole = rounds > EARLY
-        rows.append(
-            [
-                name,
-                contender.kind,
-                f"{np.mean(early):.0f}",
-                f"{np.mean(wrong):.0f} ({min(wrong)} to {max(wrong)})" if whole else "",
-                str(len(runs)),
-                f"{'centred' if settings['centred'] else 'plain'}, {settings['alpha']:g}",
-                in_ms(statistics.median(run.seconds[:EARLY].mean() for run in runs)),
-                in_ms(statistics.median(run.seconds.mean() for run in runs)) if whole else "",
-            ]
-        )
+        wrong[name] = np.array([run.wrong for run in runs])
+        rows.append([name, contender.kind, *_figures(runs, settings)])
     columns = ["bandit", "kind", f"wrong of the first {EARLY}", f"wrong of {ROUNDS} (range)"]
     times = [f"per round, first {EARLY}", f"per round, all {ROUNDS}"]
-    return table([*columns, "seeds", "pictures, exploration", *times], rows)
+    head = [*columns, "seeds", "pictures, exploration", *times]
+    return "\n\n".join([table(head, rows), "\n".join(_apart(wrong))])
+
+
+def _figures(runs: list[Run], settings: dict[str, Any]) -> list[str]:
+    """What a row says of a contender's runs."""
+    early = [run.wrong[:EARLY].sum() for run in runs]
+    wrong = [run.wrong.sum() for run in runs]
+    whole = len(runs[0].wrong) > EARLY
+    return [
+        f"{np.mean(early):.0f}",
+        f"{np.mean(wrong):.0f} ({min(wrong)} to {max(wrong)})" if whole else "",
+        str(len(runs)),
+        f"{'centred' if settings['centred'] else 'plain'}, {settings['alpha']:g}",
+        in_ms(statistics.median(run.seconds[:EARLY].mean() for run in runs)),
+        in_ms(statistics.median(run.seconds.mean() for run in runs)) if whole else "",
+    ]
+
+
+def _apart(wrong: dict[str, np.ndarray]) -> list[str]:
+    """How many more wrong choices each of ours makes than the others of its kind, paired by seed."""
+    lines = []
+    for ours, theirs in product(wrong, wrong):
+        kinds = CONTENDERS[ours].kind, CONTENDERS[theirs].kind
+        seeds = min(len(wrong[ours]), len(wrong[theirs]))
+        if not ours.startswith("Sightline") or ours == theirs or kinds[0] != kinds[1] or seeds < 3:
+            continue
+        rounds = min(wrong[ours].shape[1], wrong[theirs].shape[1])
+        mine, other = (wrong[name][:seeds, :rounds].sum(axis=1) for name in (ours, theirs))
+        gap = compare(mine, other, rng=np.random.default_rng(0))
+        lines.append(
+            f"- {ours} less {theirs}, {rounds} rounds, {seeds} seeds: {gap.mean:+.1f} "
+            f"({gap.low:+.1f} to {gap.high:+.1f})"
+        )
+    return lines
