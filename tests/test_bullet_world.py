@@ -403,3 +403,16 @@ def test_a_learned_search_in_a_kitchen_with_boxes_finds_things():
         assert world.truth.collisions == 0
     assert found >= 3
     world.close()
+
+
+def test_a_world_builds_its_scene_once(site: sl.Site):
+    """PyBullet never frees shapes, so memory grows with every scene that is built."""
+    with BulletWorld(site, rng=np.random.default_rng(0), boxes=1, build=SMALL) as world:
+        engine, bodies = world._engine, world._engine.call("getNumBodies")
+        for _ in range(3):
+            world.reset()
+            assert world._engine is engine
+            assert engine.call("getNumBodies") == bodies
+    world.reset()  # a closed world begins anew
+    assert world._engine is not engine
+    world.close()

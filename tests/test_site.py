@@ -34,3 +34,30 @@ def test_within_reach_is_the_nearest_by_way_of_all_that_are(site, start, x, y, r
 def test_who_is_within_reach_stays(site):
     here = tuple(site.standing[40].tolist())
     assert site.within_reach(here, here, 0.5) == here
+
+
+def test_a_spot_near_keeps_apart_from_others(site):
+    here, there = tuple(site.standing[40].tolist()), (2.0, 1.5)
+    others: list[tuple[float, float]] = []
+    while (spot := site.spot_near(here, there, 1.5, apart_from=others, gap_m=0.8)) is not None:
+        assert all(np.hypot(spot[0] - x, spot[1] - y) >= 0.8 for x, y in others)
+        assert np.hypot(spot[0] - there[0], spot[1] - there[1]) <= 1.5
+        others.append(spot)
+    assert len(others) > 1
+
+
+def test_a_spot_that_sees_is_not_behind_the_wall(site):
+    """A thing by the wall between the rooms: the nearest floor may be in the wrong one."""
+    wall_x = 3.95
+    for x in (wall_x - 0.35, wall_x + 0.45):
+        for here in site.standing[:: len(site.standing) // 7]:
+            spot = site.spot_near(tuple(here.tolist()), (x, 2.6), 0.9, seeing=True)
+            seen = sl.visible(HOME, [spot], [(x, 2.6)], site.sensor).nnz
+            assert seen == 1
+
+
+def test_where_nobody_sees_a_position_the_nearest_points_do(site):
+    """Far off the floor nothing is seen from anywhere."""
+    spot = site.spot_near(tuple(site.standing[0].tolist()), (60.0, 60.0), 0.5, seeing=True)
+    gaps = np.hypot(*(site.standing - np.array([60.0, 60.0])).T)
+    assert np.hypot(60.0 - spot[0], 60.0 - spot[1]) == pytest.approx(gaps.min())
