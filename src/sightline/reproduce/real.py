@@ -91,12 +91,12 @@ METHODS: Mapping[str, Method] = {
 }  # fmt: skip
 PUBLISHED = {"TSP": (0.88, 0.37), "Neural, greedy": (0.80, 0.38), "Neural, CP-SAT": (0.92, 0.42)}
 FAILURES = {
-    "never in view": "no picture showed the object",
-    "not seen though in view": "pictures showed it, and the detector never named it there",
+    "not seen though in view": "pictures showed the object, and the detector never named it there",
     "seen but not reached": "it was detected, and then dismissed or not driven up to",
     "mistaken": "the search ended at something else",
     "blocked": "the way to a sighting, or to all that was left, was blocked",
-    "out of budget": "the search gave up before a leg that would exceed the budget",
+    "out of budget": "the budget was used up before any picture showed the object",
+    "never in view": "all points were visited, and no picture showed it",
 }
 
 
@@ -260,14 +260,14 @@ def failure_of(thing: str, episode: Episode, world: BulletWorld) -> str | None:
         if not world.is_at(thing, episode.position):
             return "mistaken"
         return None if world.in_grasp(thing) else "seen but not reached"
-    if episode.outcome is Outcome.OUT_OF_BUDGET:
-        return "out of budget"
     if episode.outcome is Outcome.UNREACHABLE:
         return "blocked"
     if truth.sighted[thing]:
         return "seen but not reached"
     if truth.in_view[thing]:
         return "not seen though in view"
+    if episode.outcome is Outcome.OUT_OF_BUDGET:
+        return "out of budget"
     return "blocked" if truth.blocked else "never in view"
 
 
