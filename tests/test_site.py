@@ -46,18 +46,11 @@ def test_a_spot_near_keeps_apart_from_others(site):
     assert len(others) > 1
 
 
-def test_a_spot_that_sees_is_not_behind_the_wall(site):
-    """A thing by the wall between the rooms: the nearest floor may be in the wrong one."""
-    wall_x = 3.95
-    for x in (wall_x - 0.35, wall_x + 0.45):
-        for here in site.standing[:: len(site.standing) // 7]:
-            spot = site.spot_near(tuple(here.tolist()), (x, 2.6), 0.9, seeing=True)
-            seen = sl.visible(HOME, [spot], [(x, 2.6)], site.sensor).nnz
-            assert seen == 1
-
-
-def test_where_nobody_sees_a_position_the_nearest_points_do(site):
-    """Far off the floor nothing is seen from anywhere."""
-    spot = site.spot_near(tuple(site.standing[0].tolist()), (60.0, 60.0), 0.5, seeing=True)
-    gaps = np.hypot(*(site.standing - np.array([60.0, 60.0])).T)
-    assert np.hypot(60.0 - spot[0], 60.0 - spot[1]) == pytest.approx(gaps.min())
+def test_a_spot_is_among_those_that_count(site):
+    here, there = tuple(site.standing[40].tolist()), (2.0, 1.5)
+    among = site.standing[:, 0] > 4.2  # the other room
+    spot = site.spot_near(here, there, 0.5, among=among)
+    gaps = np.hypot(*(site.standing[among] - np.array(there)).T)
+    assert spot[0] > 4.2
+    assert np.hypot(spot[0] - there[0], spot[1] - there[1]) == pytest.approx(gaps.min())
+    assert site.spot_near(here, there, 0.5, among=among & False) is None

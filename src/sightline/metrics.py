@@ -19,10 +19,11 @@ RULE = (
 PHYSICAL_RULE = (
     "Success, in the physical world: the robot says that it has found the object, what it took for the "
     "object lies within 0.4 m of it, and the robot stands within grasp range (0.8 m) of the object or of "
-    "the navigable point nearest to it. l: metres of the shortest path from the start to the nearest "
-    "navigable point that has the object in line of sight within 2.5 m, unless the start has it (l = 0); "
-    "p: metres truly driven until the sighting that led to success. SPL: mean of S l / max(p, l); with "
-    "l = 0 it is S if p = 0 too, else 0. A search that fails counts as 0."
+    "the navigable point nearest to it, or as near to the object as that point (to 0.1 m). l: metres "
+    "of the shortest path from the start to the nearest navigable point that has the object in line of "
+    "sight within 2.5 m, unless the start has it (l = 0); p: metres truly driven until the sighting "
+    "that led to success. SPL: mean of S l / max(p, l); with l = 0 it is S if p = 0 too, else 0. A "
+    "search that fails counts as 0."
 )
 Vector = NDArray[np.float64]
 

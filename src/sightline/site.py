@@ -128,22 +128,19 @@ class Site:
         within_m: float,
         *,
         farther_m: float = 1e-9,
-        seeing: bool = False,
+        among: NDArray[np.bool_] | None = None,
         apart_from: Sequence[Position] = (),
         gap_m: float = 0.0,
     ) -> Position | None:
         """The standing point nearest by way to ``here`` of those near a position; None if there is none.
 
         Near are those within ``within_m``, or else up to ``farther_m`` farther than the nearest. With
-        ``seeing`` only points that have the position in view count, if there are any: none behind a wall.
-        Those less than ``gap_m`` from a position of ``apart_from`` are left out.
+        ``among`` (n,) only these of the standing points count. Those less than ``gap_m`` from a position
+        of ``apart_from`` are left out.
         """
-        at = as_point(there)
-        gaps = np.hypot(*(self.standing - at).T)
-        fit = self.seers(at) if seeing else np.ones(len(gaps), dtype=bool)
-        if not fit.any():
-            fit[:] = True
-        fit &= gaps <= max(within_m, gaps[fit].min() + farther_m)
+        gaps = np.hypot(*(self.standing - as_point(there)).T)
+        fit = np.ones(len(gaps), dtype=bool) if among is None else among
+        fit = fit & (gaps <= max(within_m, gaps[fit].min(initial=np.inf) + farther_m))
         for other in apart_from:
             fit &= np.hypot(*(self.standing - np.asarray(other)).T) >= gap_m
         if not fit.any():

@@ -6,12 +6,12 @@ measurement.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite, pi
 from typing import Literal, Self, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sightline.detect import Detection, Detector, Frame, SimulatedDetector
 from sightline.errors import UnknownObjectError, WorldError
@@ -19,7 +19,7 @@ from sightline.maps import Points, as_point, as_points
 from sightline.places import Scenario
 from sightline.records import Position, as_position
 from sightline.site import Site
-from sightline.visibility import Sensor
+from sightline.visibility import Sensor, visible
 from sightline.worlds.engine import Engine
 from sightline.worlds.grid import GRASP_M
 from sightline.worlds.localise import NoisyTruth, ParticleFilter, Pose
@@ -36,11 +36,18 @@ TRUE_POSITIVE_RATE = 0.846  # the paper's detector
 SENSOR = Sensor(range_m=2.5, detection_rate=TRUE_POSITIVE_RATE, false_alarm_rate=0.01)
 GLANCE_TICKS = 4  # periods of control from one picture to the next while driving
 SWEEP_RAD = (0.0, 0.9, 0.0, -0.9)  # where the head looks while driving, in turns
-REACH_M = GRASP_M - 0.1  # to stop within so much of a sighting: it and the stop have errors
+STOP_M = 0.1  # errors of a stop and of a sighting
+REACH_M = GRASP_M - STOP_M  # to stop within so much of a sighting
 SAME_M = 0.4  # detections so near to each other are of the same thing
-SPOTS, SPOT_GAP_M = 3, 0.6  # goals to try when driving up to a sighting, and how far apart
+BEFORE_M, SIDE_M = 0.5, 4.0  # just before a sighting, and from how far that may be seen
+FARTHER_M = (
+    0.05,
+    0.3,
+    0.6,
+)  # spots so much farther than the nearest, if the way to that is blocked
+SPOT_GAP_M = 0.4  # between spots that are tried
 CLOSE_LOOKS = 3  # places from which a sighting is checked
-BESIDE_M = 2.0  # within so much of it
+BESIDE_M = 3.0  # within so much of it
 APART_M = 1.5  # between these places, so that the detector errs anew
 IN_VIEW_PX = 20  # so many pixels of a thing make it count as having been in view
 
@@ -184,10 +191,14 @@ class BulletWorld:
         return self.site.least_way_m(self.truth.start, self.lying(thing)[0])
 
     def in_grasp(self, thing: str) -> bool:
-        """Whether the robot is within grasp range of an object, or of the nearest navigable point."""
-        lying, here = self.lying(thing)[0], self.robot.pose
-        nearest = self.site.free.nearest(lying)
-        return min(_gap(here, as_position(lying)), _gap(here, as_position(nearest))) <= GRASP_M
+        """Whether the robot is within grasp range of an object, or of the navigable point nearest to it.
+
+        Or as near to the object as that point, give or take 0.1 m: there may be several such points.
+        """
+        lying, here = as_position(self.lying(thing)[0]), self.robot.pose
+        nearest = as_position(self.site.free.nearest(lying))
+        near = max(GRASP_M, _gap(nearest, lying) + STOP_M)
+        return _gap(here, lying) <= near or _gap(here, nearest) <= GRASP_M
 
     def is_at(self, thing: str, position: Position) -> bool:
         """Whether a position is where an object lies, give or take 0.4 m."""
@@ -225,51 +236,69 @@ class BulletWorld:
         """Drive within grasp range of a sighting, look closely, and say whether the object lies there."""
         self._known(thing)
         before, sighted_from = self.truth.driven_m, self.position
-        arrived = self._come_near(sighting)
-        genuine = arrived and self._is_convinced(thing, sighting, sighted_from)
+        side = self._same_side(sighting, sighted_from)
+        arrived = self._come_near(sighting, side)
+        genuine = arrived and self._is_convinced(thing, sighting, sighted_from, side)
         if not genuine:
             self._dismissed.append((thing, sighting))
         elif _gap(self.position, sighting) > GRASP_M:
-            arrived = self._come_near(sighting)
+            arrived = self._come_near(sighting, side)
         status = DriveStatus.ARRIVED if arrived else DriveStatus.BLOCKED
         return Drive(status, self.truth.driven_m - before, self.position), genuine and arrived
 
-    def _come_near(self, sighting: Position) -> bool:
+    def _same_side(self, sighting: Position, sighted_from: Position) -> NDArray[np.bool_]:
+        """From which standing points (n,) one sees what is just before a sighting.
+
+        A thing on a shelf by a wall may be near to points on the other side of the wall. What lies a
+        little nearer to where it was sighted from is in view on this side only.
+        """
+        away = np.asarray(sighted_from) - np.asarray(sighting)
+        before = np.asarray(sighting) + away * min(1.0, BEFORE_M / max(1e-9, np.hypot(*away)))
+        shallow = replace(self.site.sensor, range_m=SIDE_M, sees_into_m=BEFORE_M / 2)
+        views = visible(self.site.home, self.site.standing, before[None], shallow)
+        return np.asarray(np.diff(views.indptr) > 0)
+
+    def _come_near(self, sighting: Position, side: NDArray[np.bool_]) -> bool:
         """Drive within grasp range of a sighting; to another spot if the way to the first is blocked."""
         tried: list[Position] = []
-        while len(tried) < SPOTS:
-            goal = self.site.spot_near(
-                self._inside(), sighting, REACH_M,
-                farther_m=0.05, seeing=True, apart_from=tried, gap_m=SPOT_GAP_M,
-            )  # fmt: skip
-            if goal is None:
-                break
-            if self._drive(goal, self._unwatched, []).status is DriveStatus.ARRIVED:
-                return True
-            tried.append(goal)
+        for among in (side, None):
+            for farther_m in FARTHER_M:
+                goal = self.site.spot_near(
+                    self._inside(), sighting, REACH_M,
+                    farther_m=farther_m, among=among, apart_from=tried, gap_m=SPOT_GAP_M,
+                )  # fmt: skip
+                if goal is None:
+                    continue
+                if self._drive(goal, self._unwatched, []).status is DriveStatus.ARRIVED:
+                    return True
+                tried.append(goal)
         return False
 
-    def _is_convinced(self, thing: str, sighting: Position, sighted_from: Position) -> bool:
+    def _is_convinced(
+        self, thing: str, sighting: Position, sighted_from: Position, side: NDArray[np.bool_]
+    ) -> bool:
         """Whether close looks show the object: from here and, while in doubt, from places beside.
 
         A detector that erred at one place is likely to err there again. So a look counts that is taken
-        well apart from where the sighting was made; any look where there is no such place.
+        well apart from where the sighting was made. Where there are too few such places, the closest
+        look decides.
         """
-        views = [sighted_from]
-        for _ in range(CLOSE_LOOKS):
+        views, closest = [sighted_from], None
+        while True:
             shown = self._confirms(thing, sighting)
             if shown and _gap(self.position, sighted_from) >= APART_M:
                 return True
             views.append(self.position)
+            closest = shown if closest is None else closest
+            if len(views) > CLOSE_LOOKS:
+                return False
             beside = self.site.spot_near(
-                self._inside(), sighting, BESIDE_M,
-                farther_m=BESIDE_M / 2, seeing=True, apart_from=views, gap_m=APART_M,
-            )  # fmt: skip
+                self._inside(), sighting, BESIDE_M, among=side, apart_from=views, gap_m=APART_M
+            )
             if beside is None:
-                return shown
+                return closest
             if self._drive(beside, self._unwatched, []).status is not DriveStatus.ARRIVED:
-                return shown
-        return False
+                return closest
 
     def _drive(self, goal: Position, watch: Callable[[], bool], seen: list[Position]) -> Drive:
         before = self.truth.driven_m
