@@ -23,7 +23,7 @@ def parts(rounds: int) -> str:
         "a tenth of a second of physics": lambda: engine.step(0.1),
         "a picture, 320 x 240, with depth and segments": lambda: engine.picture(camera),
         "a turn of the lidar, 180 beams": robot.scan,
-        "a reset: the scene built anew, things put down": world.reset,
+        "a reset: things and boxes put down anew": world.reset,
     }
     results = race(contenders, rounds=rounds)
     world.close()
