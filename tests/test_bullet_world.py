@@ -21,7 +21,7 @@ from sightline.worlds.robot import Build
 pytest.importorskip("pybullet")
 
 WEST, EAST, NEXT_DOOR = (1.05, 0.65), (3.25, 2.45), (5.05, 0.75)
-DRIVES = 100  # through each kitchen, about half a second each
+DRIVES = 200  # through each kitchen, about half a second each
 
 
 @pytest.fixture(scope="module")
