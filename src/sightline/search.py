@@ -123,7 +123,7 @@ class Searcher:
 
     def _plan(self, query: Query, trip: "Trip", here: Position, rng: np.random.Generator) -> Plan:
         """Plan from where the robot is, over the points that are left, with what is left to see."""
-        travel = self.site.ways.travel(_navigable(self.site, here), self.points)
+        travel = self.site.ways.travel(self.site.navigable(here), self.points)
         shut = np.array(sorted(trip.closed), dtype=np.int64) + 1
         travel[shut, :] = travel[:, shut] = inf
         belief = self._after_looks(trip)
@@ -228,7 +228,7 @@ class Trip:
 
     def next_leg_m(self, site: Site, here: Position, points: Points) -> float:
         """Metres to the next stop; 0 where there is no way, which the drive will notice."""
-        metres = site.ways.metres(_navigable(site, here), as_position(points[self.ahead[0]]))
+        metres = site.ways.metres(site.navigable(here), as_position(points[self.ahead[0]]))
         return metres if np.isfinite(metres) else 0.0
 
     def episode(self, points: Points) -> Episode:
@@ -282,11 +282,6 @@ def _given(points: ArrayLike) -> NDArray[np.float64]:
         raise PlanError("A search needs at least one vantage point, and none is given.")
     out.flags.writeable = False
     return out
-
-
-def _navigable(site: Site, here: Position) -> Position:
-    """The position, or the nearest navigable one: robots do stand a little too close to things."""
-    return here if site.free.contains(here) else as_position(site.free.nearest(here))
 
 
 def _gap(here: Position, there: Position) -> float:

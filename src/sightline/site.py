@@ -112,6 +112,10 @@ class Site:
         seers = self.standing[self.seers(there)]
         return float(self.ways.away(here, seers).min(initial=np.inf))
 
+    def navigable(self, here: Position) -> Position:
+        """The position, or the nearest navigable one: robots do stand a little too close to things."""
+        return here if self.free.contains(here) else as_position(self.free.nearest(here))
+
     def within_reach(self, here: Position, there: ArrayLike, reach_m: float) -> Position:
         """The standing point nearest by way to ``here`` of those within reach of a position.
 

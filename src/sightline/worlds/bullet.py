@@ -264,7 +264,7 @@ class BulletWorld:
         for among in (side, None):
             for farther_m in FARTHER_M:
                 goal = self.site.spot_near(
-                    self._inside(), sighting, REACH_M,
+                    self.site.navigable(self.position), sighting, REACH_M,
                     farther_m=farther_m, among=among, apart_from=tried, gap_m=SPOT_GAP_M,
                 )  # fmt: skip
                 if goal is None:
@@ -293,7 +293,12 @@ class BulletWorld:
             if len(views) > CLOSE_LOOKS:
                 return False
             beside = self.site.spot_near(
-                self._inside(), sighting, BESIDE_M, among=side, apart_from=views, gap_m=APART_M
+                self.site.navigable(self.position),
+                sighting,
+                BESIDE_M,
+                among=side,
+                apart_from=views,
+                gap_m=APART_M,
             )
             if beside is None:
                 return closest
@@ -312,15 +317,6 @@ class BulletWorld:
         }[ended]
         driven = self.truth.driven_m - before
         return Drive(status, driven, self.position, seen[-1] if seen else None)
-
-    def _inside(self) -> Position:
-        """Where the robot is, or the nearest navigable point."""
-        free = self.site.free
-        return (
-            self.position
-            if free.contains(self.position)
-            else as_position(free.nearest(self.position))
-        )
 
     def _confirms(self, thing: str, sighting: Position) -> bool:
         """Whether a look straight at a sighting shows the object there."""
